@@ -1,0 +1,150 @@
+package tenant
+
+import (
+	"time"
+
+	"jsbridge/manifest"
+)
+
+// State is a page's condition.
+type State string
+
+const (
+	// Joined pages have a socket and have declared nothing yet.
+	Joined State = "joined"
+	// Ready pages answer calls.
+	Ready State = "ready"
+	// Reconnecting pages lost their socket less than a grace ago.
+	Reconnecting State = "reconnecting"
+	// Suspended pages keep their socket, but their JavaScript does not run.
+	Suspended State = "suspended"
+	// Gone pages do not come back.
+	Gone State = "gone"
+)
+
+// Page is one browser tab. All its methods may be called at any time.
+type Page struct {
+	tenant   *Tenant
+	id       string
+	instance string
+	origin   string
+	joined   time.Time
+
+	// Guarded by tenant.mu.
+	label    string
+	prefix   string
+	manifest *manifest.Manifest // nil until the first registration
+	names    []string           // published, in the order of manifest.Tools
+	link     *Link              // nil while reconnecting
+	declared bool               // the present link has registered
+	gone     bool
+	grace    *time.Timer   // running while reconnecting
+	changed  chan struct{} // closed and replaced at each change of state
+}
+
+// ID is the connection's id, the same over reloads.
+func (p *Page) ID() string { return p.id }
+
+// Info is a copy of what is known of a page.
+type Info struct {
+	ID, Label, Prefix, Origin string
+	URL, Title, Summary       string
+	State                     State
+	Joined                    time.Time
+	Tools                     []Entry // by published name
+	Problems                  []manifest.Problem
+}
+
+// Info describes the page as it is now.
+func (p *Page) Info() Info {
+	p.tenant.mu.Lock()
+	defer p.tenant.mu.Unlock()
+	info := Info{ID: p.id, Label: p.label, Prefix: p.prefix, Origin: p.origin, State: p.stateLocked(), Joined: p.joined}
+	if m := p.manifest; m != nil {
+		info.URL, info.Title, info.Summary = m.URL, m.Title, m.Summary
+		info.Problems = m.Problems
+		for _, e := range p.tenant.snapshot.entries {
+			if e.Page == p {
+				info.Tools = append(info.Tools, e)
+			}
+		}
+	}
+	return info
+}
+
+// Identify lets the tab show who it is.
+func (p *Page) Identify() error {
+	p.tenant.mu.Lock()
+	l, label, info := p.link, p.label, p.nameLocked()
+	p.tenant.mu.Unlock()
+	if l == nil {
+		return &CallError{Kind: PageGone, page: info}
+	}
+	l.transport.Identify(label)
+	return nil
+}
+
+func (p *Page) stateLocked() State {
+	switch {
+	case p.gone:
+		return Gone
+	case p.link == nil:
+		return Reconnecting
+	case p.link.suspended.Load():
+		return Suspended
+	case p.manifest == nil:
+		return Joined
+	}
+	return Ready
+}
+
+func (p *Page) nameLocked() pageName { return pageName{p.label, p.prefix} }
+
+// The following need tenant.mu.
+
+func (p *Page) changeLocked() {
+	close(p.changed)
+	p.changed = make(chan struct{})
+}
+
+func (p *Page) attachLocked(l *Link) {
+	p.link = l
+	p.declared = false
+	p.changeLocked()
+}
+
+func (p *Page) stopGraceLocked() {
+	if p.grace != nil {
+		p.grace.Stop()
+		p.grace = nil
+	}
+}
+
+// detachLocked begins the grace.
+func (p *Page) detachLocked() {
+	p.link = nil
+	var grace *time.Timer
+	grace = time.AfterFunc(p.tenant.reg.opts.ReconnectGrace, func() {
+		t := p.tenant
+		t.mu.Lock()
+		if p.grace != grace || p.gone { // it came back, or left otherwise
+			t.mu.Unlock()
+			return
+		}
+		after := t.removeLocked(p)
+		t.mu.Unlock()
+		after()
+	})
+	p.grace = grace
+	p.changeLocked()
+}
+
+// goneLocked ends the page and returns the link it had.
+func (p *Page) goneLocked() *Link {
+	l := p.link
+	p.link = nil
+	p.gone = true
+	p.stopGraceLocked()
+	p.changeLocked()
+	return l
+}

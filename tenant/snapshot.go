@@ -1,0 +1,60 @@
+package tenant
+
+import (
+	"slices"
+	"strings"
+	"sync"
+
+	"jsbridge/manifest"
+)
+
+// Entry is one published tool.
+type Entry struct {
+	Name string // as published: prefix__tool
+	Tool *manifest.Tool
+	Page *Page
+	// Label and Origin attribute the tool to its page.
+	Label, Origin string
+}
+
+// Snapshot is an immutable, sorted list of published tools. Sessions that see
+// the same tools share one.
+type Snapshot struct {
+	entries []Entry
+
+	once    sync.Once
+	derived any
+}
+
+func newSnapshot(entries []Entry) *Snapshot {
+	slices.SortFunc(entries, func(a, b Entry) int { return strings.Compare(a.Name, b.Name) })
+	return &Snapshot{entries: entries}
+}
+
+// Entries is sorted by name and must not be changed.
+func (s *Snapshot) Entries() []Entry { return s.entries }
+
+// Find looks a published name up.
+func (s *Snapshot) Find(name string) (Entry, bool) {
+	i, ok := slices.BinarySearchFunc(s.entries, name, func(e Entry, n string) int {
+		return strings.Compare(e.Name, n)
+	})
+	if !ok {
+		return Entry{}, false
+	}
+	return s.entries[i], true
+}
+
+// Same tells whether a client that listed o has nothing new to learn from s.
+func (s *Snapshot) Same(o *Snapshot) bool {
+	return s == o || slices.EqualFunc(s.entries, o.entries, func(a, b Entry) bool {
+		return a.Name == b.Name && a.Tool.Digest == b.Tool.Digest && a.Label == b.Label && a.Origin == b.Origin
+	})
+}
+
+// Derive returns what build made of the entries the first time it was asked, so
+// that every session of this snapshot shares it. Always pass the same function.
+func (s *Snapshot) Derive(build func([]Entry) any) any {
+	s.once.Do(func() { s.derived = build(s.entries) })
+	return s.derived
+}

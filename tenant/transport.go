@@ -1,0 +1,90 @@
+package tenant
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Transport is the sending side of one page's socket. Every method queues and
+// returns at once; none may call back into this package.
+type Transport interface {
+	// Call asks the page to run a tool. An error means it was not sent.
+	Call(CallFrame) error
+	// Cancel fires the call's AbortSignal; no answer is awaited any more.
+	Cancel(id, reason string)
+	// Probe asks the page's JavaScript, not its network stack, for a sign of
+	// life.
+	Probe()
+	// Identify lets the tab show who it is.
+	Identify(label string)
+	// Close ends the socket.
+	Close(Reason)
+}
+
+// CallFrame is what a page is told of a call.
+type CallFrame struct {
+	ID       string
+	Tool     string // the page's own name
+	Args     json.RawMessage
+	Timeout  time.Duration
+	Progress bool // somebody listens to progress
+	Agent    Agent
+}
+
+// Agent names the MCP client that calls, for the page's information.
+type Agent struct{ Name, Version string }
+
+// Reason is why this package ends a socket.
+type Reason int
+
+const (
+	// Replaced by a newer socket of the same tab.
+	Replaced Reason = iota + 1
+	// TenantEnded since its MCP session did.
+	TenantEnded
+	// Stopping is the whole server's end.
+	Stopping
+)
+
+// Departure is how a socket ended, as its owner tells [Link.Closed].
+type Departure struct {
+	// MayReturn keeps the page's place through the reconnect grace.
+	MayReturn bool
+	// Seen is the id of the last call that the page's script took, "" for
+	// none. It counts only with SeenKnown: later calls certainly did not run.
+	Seen      string
+	SeenKnown bool
+}
+
+// Answer is a page's answer to a call. Err decides; a nil Result is a function
+// that returned nothing.
+type Answer struct {
+	Result json.RawMessage
+	Err    *PageError
+}
+
+// PageError is what the page's function threw.
+type PageError struct {
+	Message string `json:"message"`
+	Name    string `json:"name,omitempty"`
+	Code    string `json:"code,omitempty"`
+}
+
+// Event is what a page says of a running call; exactly one field is set.
+type Event struct {
+	Progress *Progress
+	Log      *Log
+}
+
+// Progress is a page's own report. Total 0 means unknown.
+type Progress struct {
+	Progress, Total float64
+	Message         string
+}
+
+// Log is one message of a page to the calling client.
+type Log struct {
+	Level  string // an MCP (RFC 5424) level, checked by the caller
+	Logger string
+	Data   json.RawMessage
+}
