@@ -1,0 +1,1 @@
+for(let o of document.querySelectorAll("[data-url]"))o.textContent=location.origin+"/mcp";

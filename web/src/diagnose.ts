@@ -1,0 +1,55 @@
+/** Finds out why there is no connection, and words it for the console. */
+
+/** Why an attempt failed. A browser shows all of them as the same broken socket. */
+export type Cause = "csp" | "mixed" | "http" | "denied" | "prompt" | "offline" | "down";
+
+/** Causes that a retry can't cure: it would be noise, or cost the user a prompt. */
+export const isLasting = (cause: Cause): boolean => /^(csp|mixed|denied|prompt)$/.test(cause);
+
+/** Also true of no host at all, which is a file. */
+const isLoopback = (host: string) => /^(|localhost\.?|.+\.localhost|127\.[\d.]+|\[::1\])$/.test(host);
+
+/** For a socket that was let out but not answered. `opened`: one was, earlier in this document. */
+export async function findCause(server: URL, opened: boolean, permission: () => Promise<PermissionStatus | undefined>): Promise<Cause> {
+  // Loopback pages need no permission, although theirs reads "prompt" as well.
+  if (!opened && isLoopback(server.hostname) && !isLoopback(location.hostname)) {
+    if (!isSecureContext) return "http";
+    const state = (await permission())?.state;
+    if (state && state != "granted") return state;
+  }
+  return navigator.onLine ? "down" : "offline";
+}
+
+/** The browser's permission for pages to reach this machine, where it has one. */
+export async function localPermission(): Promise<PermissionStatus | undefined> {
+  for (const name of ["loopback-network", "local-network-access"]) {
+    try {
+      return await navigator.permissions.query({ name: name as PermissionName });
+    } catch {
+      // A name this browser does not know.
+    }
+  }
+}
+
+/** One console line: both ends, what is wrong between them, and what to do. */
+export function explain(kind: Cause | "pending" | number, server: URL, detail = ""): string {
+  const socket = socketOrigin(server);
+  const texts: { [kind: string]: string } = {
+    csp: `blocked by this page's CSP: add ${socket} to ${detail}, reload`,
+    mixed: "blocked as mixed content: use a server on http://localhost",
+    http: "no answer: public http pages can't reach localhost, use https",
+    denied: `blocked by the browser: site settings (icon by the address) > "Apps on device" > Allow, reload`,
+    prompt: "waiting: choose Allow in the browser's prompt; __mcpReconnect() asks again",
+    offline: "offline, waiting",
+    down: `no answer${detail}: is jsbridge running? Retrying`,
+    pending: `waiting: allow this origin at ${server.origin}/`,
+    1008: `origin refused${detail}: allow it at ${server.origin}/, then __mcpReconnect()`,
+    1009: `message too large${detail}, left out`,
+    1013: `busy${detail}, retrying slowly`,
+    4404: `unknown connect string${detail}: get a new snippet`,
+  };
+  return `${location.origin} -> ${socket}: ${texts[kind] ?? `ended${detail}; __mcpReconnect() connects again`}`;
+}
+
+/** Where the server takes sockets. */
+export const socketOrigin = (server: URL): string => server.origin.replace("http", "ws");

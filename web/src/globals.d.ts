@@ -1,0 +1,14 @@
+/** What a page declares, and what the bridge adds to it. */
+interface Window {
+  __mcpTools?: unknown;
+  __mcpSummary?: unknown;
+  __mcpAppName?: unknown;
+  /** Names this tab for the agent; asks for the name when called without one. */
+  __mcpRename?: ((label?: string) => void) | undefined;
+  /** Leaves for good: no reconnect. */
+  __mcpLeaveChannel?: (() => void) | undefined;
+  /** Leaves and takes the bridge off the page. */
+  __mcpDisconnect?: (() => void) | undefined;
+  /** Connects again, after any of the above or an end that the console told of. */
+  __mcpReconnect?: () => void;
+}

@@ -1,0 +1,13 @@
+/** Entry of /main.js: connects the page that imports it. */
+
+import { install } from "./bridge.ts";
+
+try {
+  const { origin, searchParams } = new URL(import.meta.url);
+  const server = new URL(searchParams.get("server") || origin);
+  const tenant = searchParams.get("tenant");
+  if (!tenant || !/^http/.test(server.protocol)) throw 0;
+  install(server, tenant);
+} catch {
+  console.error("[jsbridge] this address lacks a tenant: ask your agent for the snippet (get_embed_snippet)");
+}

@@ -1,0 +1,99 @@
+/** What the page declared: read afresh each time, and watched for changes. */
+
+import type { Tool } from "./dispatch.ts";
+import { isObject, messageOf } from "./readable.ts";
+import type { Problem, RegisterTools } from "./wire.ts";
+
+const FIELDS = "name title description params inputSchema example outputSchema annotations icons timeoutMs".split(" ");
+
+// What is no array counts as its only element, and is judged like one.
+const declared = (): any[] => [].concat((window.__mcpTools as any) ?? []);
+
+/** The tools that can be called now. One that can't even be looked at is left out. */
+export const readTools = (): Tool[] =>
+  declared().filter((tool) => {
+    try {
+      tool.name;
+      return typeof tool.fn == "function";
+    } catch {}
+  });
+
+/**
+ * The manifest as a `register_tools` frame, and the tools that did not make it.
+ * Apart from what only the page can see, the server judges, not this script.
+ */
+export function readManifest(label?: string): { frame: string; problems: Problem[] } {
+  const problems: Problem[] = [];
+  const tools: string[] = [];
+  declared().forEach((tool, index) => {
+    let name = "";
+    try {
+      if (!isObject(tool)) throw "not an object";
+      name = String(tool.name ?? "");
+      if (typeof tool.fn != "function") throw "fn is missing or no function";
+      const wire: Record<string, unknown> = { source: "host" };
+      for (const field of FIELDS) wire[field] = tool[field];
+      tools.push(JSON.stringify(wire));
+    } catch (e) {
+      problems.push({ name, index, reason: messageOf(e) });
+    }
+  });
+  const rest: Omit<RegisterTools, "tools"> = {
+    type: "register_tools",
+    summary: text(window.__mcpSummary),
+    appLabel: label || text(window.__mcpAppName) || document.title || undefined,
+    url: location.href,
+    title: document.title,
+    problems,
+  };
+  // The texts are joined, so that a page's getters run once.
+  return { frame: `${JSON.stringify(rest).slice(0, -1)},"tools":[${tools}]}`, problems };
+}
+
+const text = (value: unknown) => (typeof value == "string" ? value : undefined);
+
+/**
+ * Has `changed` called when the page assigns one of its declarations, or changes the
+ * array of tools: through `window`, where it is a proxy, or through a reference of its
+ * own, whose changing methods are replaced. It stays when the bridge goes, for the next.
+ */
+export function watchPage(changed: () => void): void {
+  for (const key of ["__mcpTools", "__mcpSummary", "__mcpAppName"] as const) {
+    const present = Object.getOwnPropertyDescriptor(window, key);
+    // An accessor is ours already, or the page's own.
+    if (present?.get) continue;
+    let value = observe(window[key], changed);
+    // A top-level `var` can't be replaced.
+    if (present && !present.configurable) continue;
+    Object.defineProperty(window, key, {
+      configurable: true,
+      enumerable: true,
+      get: () => value,
+      set(next) {
+        // Assigning what was just read must not stack a proxy on a proxy.
+        if (next !== value) value = observe(next, changed);
+        changed();
+      },
+    });
+  }
+}
+
+function observe(list: any, changed: () => void): any {
+  if (!Array.isArray(list)) return list;
+  const noticed =
+    (act: Function) =>
+    (...args: any[]) => {
+      changed();
+      return act(...args);
+    };
+  try {
+    for (const name of ["push", "pop", "shift", "unshift", "splice"] as const) {
+      const value = noticed((...args: any[]) => (Array.prototype[name] as Function).apply(list, args));
+      Object.defineProperty(list, name, { configurable: true, writable: true, value });
+    }
+  } catch {
+    // Frozen: it can't change either.
+  }
+  // Assignments arrive here as definitions too.
+  return new Proxy(list, { defineProperty: noticed(Reflect.defineProperty), deleteProperty: noticed(Reflect.deleteProperty) });
+}

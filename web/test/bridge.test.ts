@@ -1,0 +1,290 @@
+import assert from "node:assert/strict";
+import test, { beforeEach } from "node:test";
+import { install } from "../src/bridge.ts";
+import { FakeSocket, fire, freshPage, lines, settle, tick } from "./page.ts";
+
+const page = globalThis as any;
+const server = new URL("http://localhost:8766");
+const fn = () => 1;
+const welcome = { type: "welcome", connectionId: "c", state: "ready", limits: { frameBytes: 1e6, tools: 512 } };
+const registered = { type: "registered", prefix: "notes", tools: [{ name: "a", published: "notes__a" }], problems: [] };
+
+beforeEach(() => {
+  freshPage();
+  page.__mcpTools = [{ name: "a", description: "A", fn }];
+});
+
+async function connect(tenant = "t1", from = server): Promise<FakeSocket> {
+  install(from, tenant);
+  await settle();
+  const ws = FakeSocket.last;
+  ws.open();
+  ws.say(welcome);
+  ws.say(registered);
+  return ws;
+}
+const manifests = (ws = FakeSocket.last) => ws.messages("register_tools");
+const names = (ws?: FakeSocket) => manifests(ws).at(-1).tools.map((t: any) => t.name);
+const instance = (ws = FakeSocket.last) => new URL(ws.url).searchParams.get("instance")!;
+
+test("connects, sends the manifest first and says so once", async () => {
+  const ws = await connect("channel:a b");
+  const url = new URL(ws.url);
+  assert.equal(url.origin + url.pathname, "ws://localhost:8766/ws");
+  assert.equal(url.searchParams.get("tenant"), "channel:a b");
+  assert.equal(url.searchParams.get("v"), "1");
+  assert.match(instance(), /^[\w-]{16,64}$/);
+  assert.deepEqual(ws.messages("register_tools").length, 1);
+  ws.say(registered);
+  assert.deepEqual(lines, ["info [jsbridge] connected to http://localhost:8766 as notes, tools: 1"]);
+});
+
+test("importing again gives no second socket, and reads the tools again", async () => {
+  const ws = await connect();
+  install(server, "t1");
+  await settle();
+  assert.equal(FakeSocket.all.length, 1);
+  assert.equal(manifests().length, 1);
+  Object.defineProperty(page.__mcpTools[0], "description", { value: "B" }); // Unnoticed by itself.
+  install(server, "t1");
+  await settle();
+  assert.equal(manifests(ws).length, 2);
+});
+
+test("importing again wakes a wait, and revives an end", async () => {
+  const ws = await connect();
+  ws.end(1006);
+  await settle();
+  install(server, "t1");
+  assert.equal(FakeSocket.all.length, 2);
+  FakeSocket.last.end(4404);
+  install(server, "t1");
+  assert.equal(FakeSocket.all.length, 3);
+});
+
+test("importing for another target leaves the first", async () => {
+  const old = await connect();
+  const id = instance();
+  const fresh = await connect("t2", new URL("http://localhost:9000"));
+  assert.deepEqual(old.messages().at(-1), { type: "leave_channel" });
+  assert.equal(old.closed?.[0], 1000);
+  assert.notEqual(old, fresh);
+  assert.equal(instance(fresh), id);
+  fire("window", "pagehide");
+  assert.equal(fresh.closed?.[0], 4000);
+  page.__mcpTools.push({ name: "b", fn });
+  await settle();
+  assert.equal(manifests(old).length, 1);
+});
+
+test("changes of one turn are sent once, and none when nothing differs", async () => {
+  const ws = await connect();
+  for (let i = 0; i < 50; i++) {
+    page.__mcpTools.push({ name: "x", fn });
+    page.__mcpTools.pop();
+    page.__mcpTools.push({ name: "x", fn });
+    page.__mcpTools.splice(1, 1);
+  }
+  await settle();
+  assert.equal(manifests(ws).length, 1);
+  page.__mcpTools.push({ name: "b", fn });
+  page.__mcpTools.push({ name: "c", fn });
+  await settle();
+  assert.equal(manifests(ws).length, 2);
+  assert.deepEqual(names(ws), ["a", "b", "c"]);
+});
+
+test("tools declared after the script are sent", async () => {
+  delete page.__mcpTools;
+  const ws = await connect();
+  assert.deepEqual(names(ws), []);
+  page.__mcpTools = [{ name: "late", fn }];
+  await settle();
+  assert.deepEqual(names(ws), ["late"]);
+});
+
+test("a server that restarts gets the manifest again", async () => {
+  const ws = await connect();
+  tick(6_000);
+  ws.end(1001, "jsbridge is stopping");
+  await settle();
+  tick(250);
+  FakeSocket.last.open();
+  FakeSocket.last.say(welcome);
+  FakeSocket.last.say(registered);
+  assert.deepEqual(names(), ["a"]);
+  assert.deepEqual(lines.slice(1), [
+    "warn [jsbridge] http://localhost:8080 -> ws://localhost:8766: no answer (1001 jsbridge is stopping): is jsbridge running? Retrying",
+    "info [jsbridge] reconnected to http://localhost:8766 as notes, tools: 1",
+  ]);
+});
+
+test("a server that stays down gets one line", async () => {
+  install(server, "t1");
+  for (let i = 0; i < 30; i++) {
+    FakeSocket.last.end();
+    await settle();
+    tick(15_000);
+  }
+  assert.ok(FakeSocket.all.length > 20);
+  assert.equal(lines.length, 1);
+});
+
+test("a manifest that was too large is not sent again until it differs", async () => {
+  const ws = await connect();
+  ws.end(1009, "limit 10 bytes");
+  tick(500);
+  FakeSocket.last.open();
+  assert.equal(manifests().length, 0);
+  FakeSocket.last.say(welcome);
+  page.__mcpTools = [{ name: "small", fn }];
+  await settle();
+  assert.deepEqual(names(), ["small"]);
+});
+
+test("a manifest over the known limit is kept back, with a line", async () => {
+  const ws = await connect();
+  page.__mcpTools.push({ name: "big", description: "x".repeat(2e6), fn });
+  await settle();
+  assert.equal(manifests(ws).length, 1);
+  assert.match(lines.at(-1)!, /over the limit of 1000000 bytes/);
+});
+
+test("calls are answered, probes too, unknown types ignored once", async () => {
+  const ws = await connect();
+  ws.say({ type: "call", id: "1", name: "a", args: {} });
+  ws.say({ type: "probe", id: "p" });
+  for (const odd of [{ type: "later" }, { type: "later" }, "{", "null", "[]", "5"]) ws.say(odd);
+  await settle();
+  assert.deepEqual(ws.messages(), [
+    { type: "alive", id: "p" },
+    { type: "call_result", id: "1", result: 1 },
+  ]);
+  assert.deepEqual(lines.slice(1), ["debug [jsbridge] ignored: later", "debug [jsbridge] ignored: undefined"]);
+});
+
+test("problems, the server's and the page's own, are told once each", async () => {
+  page.__mcpTools.push({ name: "lame" }, null);
+  const ws = await connect();
+  const refused = { ...registered, problems: [{ name: "a", index: 0, reason: "description is missing" }] };
+  ws.say(refused);
+  ws.say(refused);
+  ws.say({ type: "error", message: "no such type", of: "x" });
+  ws.say({ type: "error", message: "no such type", of: "x" });
+  page.__mcpTools.push({ name: "b", fn });
+  await settle();
+  assert.deepEqual(lines.filter((l) => l.startsWith("warn")), [
+    "warn [jsbridge] tool lame left out: fn is missing or no function",
+    "warn [jsbridge] tool 2 left out: not an object",
+    "warn [jsbridge] tool a left out: description is missing",
+    "warn [jsbridge] refused: no such type",
+  ]);
+});
+
+test("pending is told, and approval too", async () => {
+  install(server, "t1");
+  FakeSocket.last.open();
+  FakeSocket.last.say({ ...welcome, state: "pending" });
+  FakeSocket.last.say({ type: "approved" });
+  assert.deepEqual(lines, ["warn [jsbridge] http://localhost:8080 -> ws://localhost:8766: waiting: allow this origin at http://localhost:8766/", "info [jsbridge] approved"]);
+});
+
+test("an older server's greeting counts", async () => {
+  install(server, "t1");
+  FakeSocket.last.open();
+  FakeSocket.last.say({ type: "init", resolvedName: "notes", recreated: false });
+  assert.equal(lines.length, 1);
+  assert.match(lines[0]!, /connected to http:\/\/localhost:8766 as notes/);
+});
+
+test("move_channel leaves and connects under the new string", async () => {
+  const ws = await connect();
+  ws.say({ type: "move_channel", channel: "channel:b" });
+  assert.deepEqual(ws.messages(), [{ type: "leave_channel" }]);
+  assert.equal(new URL(FakeSocket.last.url).searchParams.get("tenant"), "channel:b");
+  install(server, "channel:b");
+  assert.equal(FakeSocket.all.length, 2);
+});
+
+test("rename: by argument, by asking, and kept for the next manifest", async () => {
+  const ws = await connect();
+  page.prompt = () => "  Asked ";
+  page.__mcpRename("Given");
+  page.__mcpRename();
+  page.prompt = () => null;
+  page.__mcpRename();
+  assert.deepEqual(ws.messages().map((m) => m.appLabel), ["Given", "Asked"]);
+  page.__mcpTools.push({ name: "b", fn });
+  await settle();
+  assert.equal(manifests(ws).at(-1).appLabel, "Asked");
+});
+
+test("leaving is for good, until __mcpReconnect", async () => {
+  const ws = await connect();
+  page.__mcpLeaveChannel();
+  assert.deepEqual(ws.messages(), [{ type: "leave_channel" }]);
+  assert.equal(ws.closed?.[0], 1000);
+  fire("document", "visibilitychange");
+  tick(60_000);
+  assert.equal(FakeSocket.all.length, 1);
+  page.__mcpReconnect();
+  assert.equal(FakeSocket.all.length, 2);
+});
+
+test("disconnecting takes the bridge off the page", async () => {
+  const ws = await connect();
+  page.__mcpDisconnect();
+  assert.equal(ws.closed?.[0], 1000);
+  assert.equal(page[Symbol.for("jsbridge")], undefined);
+  for (const name of ["__mcpRename", "__mcpLeaveChannel", "__mcpDisconnect"]) assert.equal(page[name], undefined, name);
+  page.__mcpTools.push({ name: "b", fn });
+  page.__mcpTools = [];
+  fire("window", "pageshow", { persisted: true });
+  await settle();
+  assert.equal(manifests(ws).length, 1);
+  page.__mcpTools = [{ name: "back", fn }];
+  page.__mcpReconnect();
+  FakeSocket.last.open();
+  assert.deepEqual(names(), ["back"]);
+});
+
+test("the tab's id: kept through a reload, not seen by a copy of the tab", async () => {
+  await connect();
+  const id = instance();
+  const { stored } = sessionStorage as any;
+  assert.equal(stored.size, 0);
+  fire("window", "pagehide");
+  assert.deepEqual([...stored.values()], [id]);
+  fire("window", "pageshow", { persisted: true });
+  assert.equal(stored.size, 0);
+  assert.equal(instance(), id);
+});
+
+test("the tab's id: made anew without storage", async () => {
+  Object.defineProperty(globalThis, "sessionStorage", { configurable: true, get() { throw new DOMException("sandboxed", "SecurityError"); } });
+  await connect();
+  const first = instance();
+  FakeSocket.last.end();
+  await settle();
+  tick(500);
+  assert.equal(instance(), first);
+  fire("window", "pagehide");
+});
+
+test("identify shows a badge that goes by itself", async () => {
+  const ws = await connect();
+  const shadow = { textContent: "" };
+  let shown = 0;
+  const made: any = { style: {}, setAttribute: () => {}, attachShadow: () => shadow, remove: () => shown && shown-- };
+  Object.assign(document, { createElement: () => made, body: { append: () => shown++ } });
+  const { body } = document as any;
+  (document as any).body = null;
+  ws.say({ type: "identify" });
+  assert.equal(shown, 0);
+  (document as any).body = body;
+  ws.say({ type: "identify", label: "Notes" });
+  assert.equal(shown, 1);
+  assert.match(shadow.textContent, /Notes.*notes/);
+  tick(5_000);
+  assert.equal(shown, 0);
+});
