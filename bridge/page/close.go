@@ -1,0 +1,41 @@
+package page
+
+import (
+	"github.com/coder/websocket"
+
+	"jsbridge/tenant"
+)
+
+// Close codes of the page protocol, beside those of RFC 6455.
+const (
+	codeUnknownTenant websocket.StatusCode = 4404 // never retried
+	codeTooSlow       websocket.StatusCode = 4408
+	codeReplaced      websocket.StatusCode = 4409 // never retried
+	codePageHide      websocket.StatusCode = 4000 // sent by the page
+)
+
+// A closing is why this side ends a socket.
+type closing struct {
+	code   websocket.StatusCode
+	reason string // at most 123 bytes, RFC 6455 section 5.5
+}
+
+func closingFor(r tenant.Reason) closing {
+	switch r {
+	case tenant.Replaced:
+		return closing{codeReplaced, "replaced by a newer connection of this tab"}
+	case tenant.TenantEnded:
+		return closing{codeUnknownTenant, "the MCP session of this snippet has ended; ask your agent for a new one"}
+	default:
+		return closing{websocket.StatusGoingAway, "jsbridge is stopping"}
+	}
+}
+
+// mayReturn tells which ends of a socket keep the page's place for the grace.
+func mayReturn(code websocket.StatusCode) bool {
+	switch code {
+	case websocket.StatusNormalClosure, websocket.StatusUnsupportedData, websocket.StatusPolicyViolation, codeUnknownTenant, codeReplaced:
+		return false
+	}
+	return true
+}

@@ -1,0 +1,145 @@
+package page
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/coder/websocket"
+
+	"jsbridge/manifest"
+	"jsbridge/tenant"
+)
+
+// message handles one text message of the page. Nothing in it ends anything but
+// this page's own socket.
+func (s *socket) message(data []byte) {
+	f, err := decodeFrame(data)
+	if f.fields == nil {
+		s.refuse(closing{websocket.StatusUnsupportedData, err.Error()})
+		return
+	}
+	s.link.Heard()
+	if err == nil {
+		err = s.handle(f, data)
+	}
+	if err != nil {
+		s.complain(f, err)
+	}
+}
+
+// complain tells the page, and the log, that a message was refused.
+func (s *socket) complain(f frame, err error) {
+	s.h.refused.Add(1)
+	of := manifest.Clean(f.typ, 64, false)
+	s.h.log.Warn("page message refused", "connection", s.link.ID(), "origin", clip(s.origin), "type", of, "err", err)
+	if s.v1 {
+		s.sendJSON(errorMsg{"error", err.Error(), of})
+	}
+}
+
+func (s *socket) handle(f frame, data []byte) error {
+	switch f.typ {
+	case "register_tools":
+		return s.register(data)
+	case "call_result":
+		id, a, err := f.answer()
+		if err != nil {
+			return s.badAnswer(id, err)
+		}
+		return s.count(s.link.Answer(id, a))
+	case "progress":
+		id, p, err := f.progress()
+		if err != nil {
+			return err
+		}
+		return s.count(s.link.Say(id, tenant.Event{Progress: &p}))
+	case "log":
+		id, l, err := f.log()
+		if err != nil {
+			return err
+		}
+		if id == "" {
+			s.h.log.Debug("page log", "connection", s.link.ID(), "level", l.Level, "data", manifest.Clean(string(l.Data), maxNote, false))
+			return nil
+		}
+		return s.count(s.link.Say(id, tenant.Event{Log: &l}))
+	case "rename_connection":
+		return s.rename(f)
+	case "leave_channel":
+		s.link.Leave()
+		s.close(closing{websocket.StatusNormalClosure, "left"})
+		return nil
+	case "alive":
+		return nil // that it spoke is all there is to it
+	}
+	return fmt.Errorf("unknown message type %.40q", manifest.Clean(f.typ, 64, false))
+}
+
+// count passes an answer to a foreign call on as an error. A late one is
+// ordinary, since a cancellation and an answer may cross: it is only counted.
+func (s *socket) count(err error) error {
+	if errors.Is(err, tenant.ErrLateAnswer) {
+		s.h.refused.Add(1)
+		s.h.log.Debug("late answer dropped", "connection", s.link.ID())
+		return nil
+	}
+	return err
+}
+
+// badAnswer ends the call whose answer could not be read, so that its caller
+// does not wait for nothing.
+func (s *socket) badAnswer(id string, err error) error {
+	if id != "" {
+		_ = s.link.Answer(id, tenant.Answer{Err: &tenant.PageError{Message: "the page's answer could not be read: " + err.Error()}})
+	}
+	return err
+}
+
+func (s *socket) register(data []byte) error {
+	m, err := manifest.Parse(data, manifest.Limits{Tools: s.h.opts.MaxTools})
+	if err != nil {
+		return err
+	}
+	reg, err := s.link.Register(m)
+	if err != nil {
+		return err
+	}
+	for _, p := range reg.Problems {
+		s.h.log.Warn("page tool refused", "connection", s.link.ID(), "origin", clip(s.origin), "tool", p.Name, "index", p.Index, "reason", p.Reason)
+	}
+	s.h.log.Info("page registered", "connection", s.link.ID(), "prefix", reg.Prefix, "tools", len(reg.Tools))
+	s.tellRegistered(reg)
+	return nil
+}
+
+func (s *socket) rename(f frame) error {
+	var label string
+	if err := f.text("appLabel", &label); err != nil {
+		return err
+	}
+	label = manifest.Clean(label, maxLabel, false)
+	if label == "" {
+		return errors.New("rename_connection: the new name is empty")
+	}
+	reg, err := s.link.Rename(label)
+	if err != nil {
+		return err
+	}
+	s.h.log.Info("page renamed", "connection", s.link.ID(), "prefix", reg.Prefix)
+	s.tellRegistered(reg)
+	return nil
+}
+
+func (s *socket) tellRegistered(reg tenant.Registration) {
+	if !s.v1 {
+		return
+	}
+	msg := registeredMsg{Type: "registered", Prefix: reg.Prefix, Tools: []publishedMsg{}, Problems: reg.Problems}
+	if msg.Problems == nil {
+		msg.Problems = []manifest.Problem{}
+	}
+	for i, t := range reg.Tools {
+		msg.Tools = append(msg.Tools, publishedMsg{t.Name, reg.Names[i]})
+	}
+	s.sendJSON(msg)
+}

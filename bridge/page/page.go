@@ -1,0 +1,171 @@
+// Package page is the page side of the bridge: the WebSocket endpoint that web
+// pages connect out to, and what is said over it (PROTOCOL: the page protocol,
+// version 1). It is the only importer of the WebSocket library.
+//
+// A socket has three goroutines, all ended before ServeHTTP returns: the
+// reader, which is ServeHTTP itself; the writer, the only one that sends data;
+// and the pinger, which notices a peer that is gone without saying so.
+package page
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/coder/websocket"
+	"github.com/google/uuid"
+
+	"jsbridge/manifest"
+	"jsbridge/tenant"
+)
+
+// Defaults of [Options]; the command line shares them.
+const (
+	DefaultMaxFrame     = 16 << 20
+	DefaultMaxQueue     = 1024
+	DefaultPingInterval = 15 * time.Second
+	DefaultWriteTimeout = 10 * time.Second
+
+	maxNote  = 1 << 10 // bytes of a progress message or logger name
+	maxLabel = 256     // bytes of a page's label
+)
+
+// Options configures a [Handler]. A zero field means its default.
+type Options struct {
+	Logger *slog.Logger // default: slog.Default
+	// MaxFrame bounds one message of a page, in bytes.
+	MaxFrame int64
+	// MaxQueue bounds the messages waiting to be sent to one page, and
+	// 4 × MaxFrame their bytes. Overflow ends that page's socket.
+	MaxQueue int
+	// MaxTools bounds one page's tools.
+	MaxTools int
+	// PingInterval is the time between protocol pings; two that are missed
+	// close the socket.
+	PingInterval time.Duration
+	// WriteTimeout bounds the sending of one message.
+	WriteTimeout time.Duration
+}
+
+// Handler serves the WebSocket endpoint.
+type Handler struct {
+	registry *tenant.Registry
+	opts     Options
+	log      *slog.Logger
+	refused  atomic.Int64 // frames that were answered with an error, or dropped
+	sockets  sync.WaitGroup
+}
+
+// New returns a handler that brings pages into the registry.
+func New(r *tenant.Registry, opts Options) *Handler {
+	if opts.Logger == nil {
+		opts.Logger = slog.Default()
+	}
+	if opts.MaxFrame == 0 {
+		opts.MaxFrame = DefaultMaxFrame
+	}
+	if opts.MaxQueue == 0 {
+		opts.MaxQueue = DefaultMaxQueue
+	}
+	if opts.MaxTools == 0 {
+		opts.MaxTools = manifest.DefaultTools
+	}
+	if opts.PingInterval == 0 {
+		opts.PingInterval = DefaultPingInterval
+	}
+	if opts.WriteTimeout == 0 {
+		opts.WriteTimeout = DefaultWriteTimeout
+	}
+	return &Handler{registry: r, opts: opts, log: opts.Logger}
+}
+
+// Refused counts the frames that were dropped or answered with an error.
+func (h *Handler) Refused() int64 { return h.refused.Load() }
+
+// ServeHTTP accepts a page's socket: GET /ws?tenant=<connect
+// string>&v=1&instance=<tab's own random id>. A connect string that names
+// nothing is accepted and closed with 4404, since a page can read a close
+// reason but not a refused handshake.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	q := r.URL.Query()
+	origin := r.Header.Get("Origin")
+	// A session tenant's id is a capability, so any origin that holds one may
+	// join; names that anybody can guess will need their own origin rule.
+	ws, err := websocket.Accept(w, r, &websocket.AcceptOptions{InsecureSkipVerify: true, CompressionMode: websocket.CompressionDisabled})
+	if err != nil {
+		h.log.Warn("page refused", "origin", clip(origin), "err", err) // Accept has answered
+		return
+	}
+	h.sockets.Add(1)
+	defer h.sockets.Done()
+	ws.SetReadLimit(h.opts.MaxFrame)
+	s := newSocket(h, ws, origin, q.Get("v") == "1")
+	defer s.wait()
+
+	t, ok := h.find(q.Get("tenant"))
+	if !ok {
+		h.log.Warn("page refused: its connect string names nothing", "origin", clip(origin))
+		s.close(closing{codeUnknownTenant, "this snippet names no session that is here; ask your agent for a new one"})
+		s.awaitClose(r.Context())
+		return
+	}
+	link, err := t.Join(tenant.Joining{Instance: instance(q.Get("instance")), Origin: clip(origin), Probes: s.v1, Transport: s})
+	if err != nil {
+		h.log.Warn("page refused", "origin", clip(origin), "err", err)
+		s.close(closing{websocket.StatusTryAgainLater, err.Error()})
+		s.awaitClose(r.Context())
+		return
+	}
+	s.link = link
+	h.log.Info("page connected", "connection", link.ID(), "origin", clip(origin))
+	s.greet()
+	defer func() { // nothing that a page says may end more than its socket
+		if p := recover(); p != nil {
+			h.log.Error("panic in a page's message", "connection", link.ID(), "panic", p, "stack", string(debug.Stack()))
+			s.close(closing{websocket.StatusInternalError, "internal error; see jsbridge's log"})
+		}
+		link.Closed(tenant.Departure{})
+	}()
+	s.read(r.Context())
+}
+
+// Wait returns when no socket is open any more, or with ctx.
+func (h *Handler) Wait(ctx context.Context) {
+	done := make(chan struct{})
+	go func() {
+		h.sockets.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+	case <-ctx.Done():
+	}
+}
+
+func (h *Handler) find(connect string) (*tenant.Tenant, bool) {
+	id, err := uuid.Parse(connect)
+	if err != nil || id.String() != connect { // only the form that was given out
+		return nil, false
+	}
+	return h.registry.Lookup(connect)
+}
+
+// instance takes a tab's id only in a form that the page script makes.
+func instance(s string) string {
+	if len(s) < 16 || len(s) > 64 {
+		return ""
+	}
+	for _, c := range s {
+		if !(c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '-' || c == '_') {
+			return ""
+		}
+	}
+	return s
+}
+
+// clip makes foreign header text safe to show and to keep.
+func clip(s string) string { return manifest.Clean(s, 256, false) }

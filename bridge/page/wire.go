@@ -1,0 +1,225 @@
+package page
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"time"
+	"unicode/utf8"
+
+	"jsbridge/manifest"
+	"jsbridge/tenant"
+)
+
+// The messages of the page protocol, version 1. web/src/wire.ts is this file's
+// other half; both are tested against testdata/wire.
+
+// A frame is one decoded message: its type and its fields, by exact name.
+type frame struct {
+	typ    string
+	fields map[string]json.RawMessage
+}
+
+// errNotObject closes the socket with 1003: the peer speaks something else.
+var errNotObject = errors.New("not this protocol: a frame must be one JSON object in a text message")
+
+// decodeFrame accepts any JSON object with a text "type".
+func decodeFrame(data []byte) (frame, error) {
+	// A frame that was not UTF-8 would pass encoding/json, mangled.
+	if !utf8.Valid(data) {
+		return frame{}, errors.New("not this protocol: a text frame must be valid UTF-8")
+	}
+	if b := bytes.TrimLeft(data, " \t\r\n"); len(b) == 0 || b[0] != '{' {
+		return frame{}, errNotObject
+	}
+	var f frame
+	if err := json.Unmarshal(data, &f.fields); err != nil {
+		return frame{}, errNotObject
+	}
+	return f, f.text("type", &f.typ)
+}
+
+// text reads a required text field.
+func (f frame) text(name string, into *string) error {
+	raw, ok := f.fields[name]
+	if !ok {
+		return fmt.Errorf("%s: the field %q is missing", f.label(), name)
+	}
+	if !isText(raw) || json.Unmarshal(raw, into) != nil {
+		return fmt.Errorf("%s: the field %q must be text", f.label(), name)
+	}
+	return nil
+}
+
+// number reads an optional finite number.
+func (f frame) number(name string, into *float64) error {
+	raw, ok := f.fields[name]
+	if !ok {
+		return nil
+	}
+	if json.Unmarshal(raw, into) != nil || bytes.Equal(raw, []byte("null")) || math.IsInf(*into, 0) {
+		return fmt.Errorf("%s: the field %q must be a number", f.label(), name)
+	}
+	return nil
+}
+
+func (f frame) optionalText(name string, into *string) error {
+	if _, ok := f.fields[name]; !ok {
+		return nil
+	}
+	return f.text(name, into)
+}
+
+func (f frame) label() string {
+	if f.typ == "" {
+		return "frame"
+	}
+	return f.typ
+}
+
+func isText(raw json.RawMessage) bool { return len(raw) > 0 && raw[0] == '"' }
+
+// answer reads a call_result. Presence decides, not truth: an error with an
+// empty message is an error.
+func (f frame) answer() (id string, a tenant.Answer, err error) {
+	if err := f.text("id", &id); err != nil {
+		return "", a, err
+	}
+	raw, failed := f.fields["error"]
+	if !failed {
+		a.Result = f.fields["result"]
+		return id, a, nil
+	}
+	a.Err = &tenant.PageError{}
+	switch {
+	case isText(raw):
+		err = json.Unmarshal(raw, &a.Err.Message)
+	case len(raw) > 0 && raw[0] == '{':
+		e := frame{typ: "call_result error"}
+		if err = json.Unmarshal(raw, &e.fields); err == nil {
+			// A page error's name and code are hints; a wrong one is no reason
+			// to lose the message.
+			_ = e.optionalText("name", &a.Err.Name)
+			_ = e.optionalText("code", &a.Err.Code)
+			err = e.text("message", &a.Err.Message)
+		}
+	default:
+		err = errors.New(`call_result: the field "error" must be text or an object with a "message"`)
+	}
+	return id, a, err
+}
+
+func (f frame) progress() (id string, p tenant.Progress, err error) {
+	err = errors.Join(f.text("id", &id), f.number("progress", &p.Progress), f.number("total", &p.Total), f.optionalText("message", &p.Message))
+	if _, ok := f.fields["progress"]; !ok && err == nil {
+		err = errors.New(`progress: the field "progress" is missing`)
+	}
+	p.Message = manifest.Clean(p.Message, maxNote, false)
+	return id, p, err
+}
+
+var logLevels = map[string]bool{"debug": true, "info": true, "notice": true, "warning": true, "error": true, "critical": true, "alert": true, "emergency": true}
+
+func (f frame) log() (id string, l tenant.Log, err error) {
+	err = errors.Join(f.optionalText("id", &id), f.text("level", &l.Level), f.optionalText("logger", &l.Logger))
+	if err == nil && !logLevels[l.Level] {
+		err = fmt.Errorf("log: %.20q is no level; use debug, info, notice, warning, error, critical, alert or emergency", l.Level)
+	}
+	l.Logger = manifest.Clean(l.Logger, maxNote, false)
+	l.Data = f.fields["data"]
+	if l.Data == nil {
+		l.Data = json.RawMessage("null")
+	}
+	return id, l, err
+}
+
+// Server to page. Optional fields are left out when empty, so that an older
+// page gets just what it knows.
+
+type welcomeMsg struct {
+	Type         string    `json:"type"`
+	ConnectionID string    `json:"connectionId"`
+	State        string    `json:"state"`
+	Limits       limitsMsg `json:"limits"`
+}
+
+type limitsMsg struct {
+	FrameBytes int64 `json:"frameBytes"`
+	Tools      int   `json:"tools"`
+}
+
+type initMsg struct {
+	Type         string `json:"type"`
+	ResolvedName string `json:"resolvedName"`
+	Recreated    bool   `json:"recreated"`
+}
+
+type registeredMsg struct {
+	Type     string             `json:"type"`
+	Prefix   string             `json:"prefix"`
+	Tools    []publishedMsg     `json:"tools"`
+	Problems []manifest.Problem `json:"problems"`
+}
+
+type publishedMsg struct {
+	Name      string `json:"name"`
+	Published string `json:"published"`
+}
+
+type cancelMsg struct {
+	Type   string `json:"type"`
+	ID     string `json:"id"`
+	Reason string `json:"reason"`
+}
+
+type identifyMsg struct {
+	Type  string `json:"type"`
+	Label string `json:"label,omitempty"`
+}
+
+type probeMsg struct {
+	Type string `json:"type"`
+	ID   string `json:"id"`
+}
+
+type errorMsg struct {
+	Type    string `json:"type"`
+	Message string `json:"message"`
+	Of      string `json:"of,omitempty"`
+}
+
+type agentMsg struct {
+	Name    string `json:"name"`
+	Version string `json:"version"`
+}
+
+// encodeCall writes a call frame around the arguments, which pass untouched.
+func encodeCall(c tenant.CallFrame, v1 bool) []byte {
+	b := make([]byte, 0, len(c.Args)+len(c.Tool)+len(c.Agent.Name)+192)
+	b = append(b, `{"type":"call","id":`...)
+	b = appendJSON(b, c.ID)
+	b = append(b, `,"name":`...)
+	b = appendJSON(b, c.Tool)
+	b = append(b, `,"args":`...)
+	b = append(b, c.Args...)
+	if v1 {
+		b = append(b, `,"timeoutMs":`...)
+		b = strconv.AppendInt(b, max(c.Timeout, time.Millisecond).Milliseconds(), 10)
+		b = append(b, `,"progress":`...)
+		b = strconv.AppendBool(b, c.Progress)
+		b = append(b, `,"agent":`...)
+		b = appendJSON(b, agentMsg(c.Agent))
+	}
+	return append(b, '}')
+}
+
+func appendJSON(b []byte, v any) []byte {
+	enc, err := json.Marshal(v)
+	if err != nil { // only texts and structs of texts come here
+		return append(b, "null"...)
+	}
+	return append(b, enc...)
+}

@@ -1,0 +1,137 @@
+package page
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"jsbridge/manifest"
+	"jsbridge/tenant"
+)
+
+// The frames in testdata/wire are shared with web/test: what a page sends must
+// be understood here, and what is sent from here must be one of them.
+
+func wireFrames(t *testing.T, side string) map[string][]byte {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join("testdata", "wire", side+"-*.json"))
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("no frames of %s: %v", side, err)
+	}
+	frames := make(map[string][]byte)
+	for _, p := range paths {
+		b, err := os.ReadFile(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		frames[strings.TrimSuffix(strings.TrimPrefix(filepath.Base(p), side+"-"), ".json")] = b
+	}
+	return frames
+}
+
+func TestPageFramesAreUnderstood(t *testing.T) {
+	for name, data := range wireFrames(t, "page") {
+		f, err := decodeFrame(data)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		typ, _, _ := strings.Cut(name, "-")
+		if f.typ != typ {
+			t.Errorf("%s: type %q", name, f.typ)
+		}
+		switch typ {
+		case "call_result":
+			_, a, err := f.answer()
+			_, failed := f.fields["error"]
+			if err != nil || failed != (a.Err != nil) || (a.Result != nil) != (f.fields["result"] != nil) {
+				t.Errorf("%s: %+v, %v", name, a, err)
+			}
+		case "progress":
+			_, _, err = f.progress()
+		case "log":
+			_, _, err = f.log()
+		case "register_tools":
+			_, err = manifest.Parse(data, manifest.Limits{})
+		case "alive", "leave_channel", "rename_connection":
+		default:
+			t.Errorf("%s: nothing here handles it", name)
+		}
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestServerFramesAreThose(t *testing.T) {
+	frames := wireFrames(t, "server")
+	same := func(name string, sent any) {
+		t.Helper()
+		b, ok := sent.([]byte)
+		if !ok {
+			var err error
+			if b, err = json.Marshal(sent); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var got, want any
+		if json.Unmarshal(b, &got) != nil || json.Unmarshal(frames[name], &want) != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: sent %s, want %s", name, b, frames[name])
+		}
+	}
+	// Each is decoded into what is sent here and encoded again: a field that is
+	// named otherwise, or missing, shows.
+	for name, into := range map[string]any{
+		"welcome": &welcomeMsg{}, "init": &initMsg{}, "registered": &registeredMsg{}, "registered-problems": &registeredMsg{},
+		"cancel": &cancelMsg{}, "identify": &identifyMsg{}, "identify-label": &identifyMsg{}, "probe": &probeMsg{}, "error": &errorMsg{}, "error-untyped": &errorMsg{},
+	} {
+		if err := json.Unmarshal(frames[name], into); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		same(name, into)
+	}
+	var call struct {
+		ID        string
+		Name      string
+		Args      json.RawMessage
+		TimeoutMs int64
+		Progress  bool
+		Agent     struct{ Name, Version string }
+	}
+	for name, v1 := range map[string]bool{"call": true, "call-older": false} {
+		if err := json.Unmarshal(frames[name], &call); err != nil {
+			t.Fatal(err)
+		}
+		same(name, encodeCall(tenant.CallFrame{ID: call.ID, Tool: call.Name, Args: call.Args, Timeout: time.Duration(call.TimeoutMs) * time.Millisecond,
+			Progress: call.Progress, Agent: tenant.Agent(call.Agent)}, v1))
+	}
+}
+
+func FuzzDecodeFrame(f *testing.F) {
+	for _, side := range []string{"page", "server"} {
+		paths, _ := filepath.Glob(filepath.Join("testdata", "wire", side+"-*.json"))
+		for _, p := range paths {
+			if b, err := os.ReadFile(p); err == nil {
+				f.Add(b)
+			}
+		}
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		fr, err := decodeFrame(data)
+		if err == nil && (fr.typ == "" && !strings.Contains(string(data), `""`) || fr.fields == nil) {
+			t.Errorf("accepted %q as %+v", data, fr)
+		}
+		if fr.fields != nil {
+			_, _, _ = fr.answer()
+			_, p, err := fr.progress()
+			if err == nil && p.Progress != p.Progress {
+				t.Error("progress is no number")
+			}
+			_, _, _ = fr.log()
+		}
+	})
+}
