@@ -1,0 +1,194 @@
+// Package agent is the MCP side of the bridge. It is the only importer of the
+// MCP SDK.
+//
+//	HTTP ─▶ Handler ─▶ SDK's streamable handler ─▶ middleware ─▶ built-ins
+//	        sessions,   framing, versions,          list, call     └▶ tenant.Page.Call
+//	        streams     initialize
+//
+// Every session has an [mcp.Server] of its own, so that no stalled client
+// delays another's notifications. That server holds one internal tool. The
+// middleware answers tools/list from the tenant's snapshot and turns each
+// tools/call into a call of the internal tool, which keeps all that the SDK
+// does around a call. Nothing a page says reaches Server.AddTool, which panics
+// on schemas it dislikes.
+//
+// Protocol versions up to 2025-11-25 are served, with sessions. The stateless
+// 2026-07-28 will be a second SDK handler beside Handler.classic, chosen by the
+// MCP-Protocol-Version header in ServeHTTP; the middleware serves both.
+//
+// Goroutines: one per session, which waits for its end; one reaper; for each
+// open stream one that keeps it alive. [Handler.Close] ends them all.
+package agent
+
+import (
+	"log/slog"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"jsbridge/tenant"
+)
+
+// Defaults of [Options]; the command line shares them.
+const (
+	DefaultSessionIdle = 30 * time.Minute
+	DefaultKeepAlive   = 15 * time.Second
+	DefaultMaxSessions = 10_000
+	DefaultMaxResult   = 10 << 20
+	DefaultMaxBody     = 16 << 20
+
+	// A call that is watched reports at least this often.
+	progressEvery = 10 * time.Second
+)
+
+// Options configures a [Handler]. A zero field means its default, unless said
+// otherwise.
+type Options struct {
+	Logger *slog.Logger // default: slog.Default
+	// Version is what the server says of itself.
+	Version string
+	// SessionIdle ends a session without a request or an open stream.
+	SessionIdle time.Duration
+	// KeepAlive is the time between comments on a silent stream.
+	KeepAlive time.Duration
+	// MaxSessions counts open sessions.
+	MaxSessions int
+	// MaxResult bounds what one call gives to the client, in bytes of text and
+	// encoded data; longer text is cut with a note of its size.
+	MaxResult int
+	// MaxBody bounds a request's body, in bytes.
+	MaxBody int64
+}
+
+// Handler serves MCP over Streamable HTTP. Use [New], and [Handler.Close] when
+// done.
+type Handler struct {
+	registry *tenant.Registry
+	opts     Options
+	log      *slog.Logger
+	classic  *mcp.StreamableHTTPHandler
+	idle     *mcp.Server // never connected: tells the SDK which versions there are
+
+	builtins     map[string]builtin // by name
+	builtinTools []*mcp.Tool        // in the order of the list
+
+	posts    sync.Map // postHeader's value → *stream, while the POST runs
+	postKeys atomic.Uint64
+
+	stop   chan struct{}
+	reaper sync.WaitGroup
+
+	mu       sync.Mutex
+	sessions map[string]*session // by session id, from initialize to the session's end
+	opening  int                 // sessions between the limit's check and their entry
+	closed   bool
+	ended    sync.WaitGroup // one count per session
+}
+
+// New returns a handler whose sessions have their tenants in r.
+func New(r *tenant.Registry, opts Options) *Handler {
+	if opts.Logger == nil {
+		opts.Logger = slog.Default()
+	}
+	if opts.SessionIdle == 0 {
+		opts.SessionIdle = DefaultSessionIdle
+	}
+	if opts.KeepAlive == 0 {
+		opts.KeepAlive = DefaultKeepAlive
+	}
+	if opts.MaxSessions == 0 {
+		opts.MaxSessions = DefaultMaxSessions
+	}
+	if opts.MaxResult == 0 {
+		opts.MaxResult = DefaultMaxResult
+	}
+	if opts.MaxBody == 0 {
+		opts.MaxBody = DefaultMaxBody
+	}
+	h := &Handler{registry: r, opts: opts, log: opts.Logger, stop: make(chan struct{}), sessions: make(map[string]*session)}
+	h.builtins = makeBuiltins()
+	h.builtinTools = listBuiltins(h.builtins)
+	h.idle = mcp.NewServer(h.implementation(), nil)
+	h.classic = mcp.NewStreamableHTTPHandler(h.serverFor, &mcp.StreamableHTTPOptions{
+		MaxRequestBodyBytes: opts.MaxBody,
+		// The guard in front has checked Host, with the names that
+		// --allow-host adds; the SDK's own check knows none of those.
+		DisableLocalhostProtection: true,
+	})
+	h.reaper.Add(1)
+	go h.reap()
+	return h
+}
+
+func (h *Handler) implementation() *mcp.Implementation {
+	return &mcp.Implementation{Name: "jsbridge", Title: "jsbridge", Version: h.opts.Version}
+}
+
+// serverKey carries the request's server from ServeHTTP to serverFor, which the
+// SDK calls twice for each request that opens a session.
+type serverKey struct{}
+
+func (h *Handler) serverFor(r *http.Request) *mcp.Server {
+	if server, ok := r.Context().Value(serverKey{}).(func() *mcp.Server); ok {
+		return server()
+	}
+	return h.idle
+}
+
+// Sessions is the number of open sessions.
+func (h *Handler) Sessions() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.sessions)
+}
+
+// Close ends every session and waits for their goroutines.
+func (h *Handler) Close() {
+	h.mu.Lock()
+	if h.closed {
+		h.mu.Unlock()
+		return
+	}
+	h.closed = true
+	all := make([]*session, 0, len(h.sessions))
+	for _, s := range h.sessions {
+		all = append(all, s)
+	}
+	h.mu.Unlock()
+	close(h.stop)
+	for _, s := range all {
+		go s.close("jsbridge is stopping")
+	}
+	h.ended.Wait()
+	h.reaper.Wait()
+}
+
+// reap ends sessions whose client is gone: most clients never say good-bye.
+func (h *Handler) reap() {
+	defer h.reaper.Done()
+	tick := time.NewTicker(min(h.opts.SessionIdle/4+time.Millisecond, time.Minute))
+	defer tick.Stop()
+	for {
+		select {
+		case <-h.stop:
+			return
+		case <-tick.C:
+		}
+		h.mu.Lock()
+		var idle []*session
+		for _, s := range h.sessions {
+			if s.idleFor() > h.opts.SessionIdle {
+				idle = append(idle, s)
+			}
+		}
+		h.mu.Unlock()
+		for _, s := range idle {
+			h.log.Info("session ended: no request and no open stream", "client", s.clientName(), "idle", h.opts.SessionIdle)
+			// It has no call running, so this does not wait for a page.
+			s.close("idle")
+		}
+	}
+}

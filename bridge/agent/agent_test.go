@@ -1,0 +1,431 @@
+package agent
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"go.uber.org/goleak"
+
+	"jsbridge/manifest"
+	"jsbridge/tenant"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const patience = 30 * time.Second
+
+// side is the MCP side over real HTTP, with pages that are scripted.
+type side struct {
+	t *testing.T
+	*Handler
+	registry *tenant.Registry
+	url      string
+}
+
+func newSide(t *testing.T, opts Options, topts tenant.Options) *side {
+	opts.Logger = slog.New(slog.NewTextHandler(io.Discard, nil))
+	s := &side{t: t, registry: tenant.NewRegistry(topts)}
+	s.Handler = New(s.registry, opts)
+	srv := httptest.NewServer(s.Handler)
+	s.url = srv.URL
+	t.Cleanup(func() {
+		s.registry.Close()
+		s.Handler.Close()
+		srv.CloseClientConnections()
+		srv.Close()
+		http.DefaultClient.CloseIdleConnections()
+	})
+	return s
+}
+
+type cl struct {
+	*mcp.ClientSession
+	t       *testing.T
+	changed chan struct{}
+	mu      sync.Mutex
+	notes   []*mcp.ProgressNotificationParams
+	logs    []*mcp.LoggingMessageParams
+}
+
+func (s *side) connect() *cl {
+	s.t.Helper()
+	c := &cl{t: s.t, changed: make(chan struct{}, 1000)}
+	client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, &mcp.ClientOptions{
+		ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) { c.changed <- struct{}{} },
+		ProgressNotificationHandler: func(_ context.Context, r *mcp.ProgressNotificationClientRequest) {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			c.notes = append(c.notes, r.Params)
+		},
+		LoggingMessageHandler: func(_ context.Context, r *mcp.LoggingMessageRequest) {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			c.logs = append(c.logs, r.Params)
+		},
+	})
+	ss, err := client.Connect(s.t.Context(), &mcp.StreamableClientTransport{Endpoint: s.url}, &mcp.ClientSessionOptions{ProtocolVersion: "2025-11-25"})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	c.ClientSession = ss
+	s.t.Cleanup(func() { _ = ss.Close() })
+	return c
+}
+
+// tenantOf finds the session's tenant as a page does: by the snippet.
+func (s *side) tenantOf(c *cl) *tenant.Tenant {
+	s.t.Helper()
+	r, err := c.CallTool(s.t.Context(), &mcp.CallToolParams{Name: "get_embed_snippet"})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	_, id, _ := strings.Cut(r.Content[0].(*mcp.TextContent).Text, "tenant=")
+	t, ok := s.registry.Lookup(strings.TrimSuffix(id, `");`))
+	if !ok {
+		s.t.Fatalf("the snippet's tenant %q is not there", id)
+	}
+	return t
+}
+
+// fakePage answers calls by a function.
+type fakePage struct {
+	link *tenant.Link
+	on   func(l *tenant.Link, c tenant.CallFrame)
+}
+
+func (f *fakePage) Call(c tenant.CallFrame) error { go f.on(f.link, c); return nil }
+func (f *fakePage) Cancel(string, string)         {}
+func (f *fakePage) Probe()                        { f.link.Heard() }
+func (f *fakePage) Identify(string)               {}
+func (f *fakePage) Close(tenant.Reason)           {}
+
+func (s *side) join(t *tenant.Tenant, tools string, on func(*tenant.Link, tenant.CallFrame)) *tenant.Link {
+	s.t.Helper()
+	f := &fakePage{on: on}
+	l, err := t.Join(tenant.Joining{Origin: "http://a.test", Probes: true, Transport: f})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	f.link = l
+	s.register(l, tools)
+	return l
+}
+
+func (s *side) register(l *tenant.Link, tools string) {
+	s.t.Helper()
+	m, err := manifest.Parse([]byte(`{"type":"register_tools","appLabel":"P","tools":`+tools+`}`), manifest.Limits{})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if _, err := l.Register(m); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func answer(result string) func(*tenant.Link, tenant.CallFrame) {
+	return func(l *tenant.Link, c tenant.CallFrame) {
+		_ = l.Answer(c.ID, tenant.Answer{Result: json.RawMessage(result)})
+	}
+}
+
+func (c *cl) wait() {
+	c.t.Helper()
+	select {
+	case <-c.changed:
+	case <-time.After(patience):
+		c.t.Fatal("no list_changed")
+	}
+}
+
+func (c *cl) names() []string {
+	c.t.Helper()
+	var names []string
+	for tool, err := range c.Tools(c.t.Context(), nil) {
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		names = append(names, tool.Name)
+	}
+	return names
+}
+
+func TestListChangedUnderAStreamOfChanges(t *testing.T) {
+	s := newSide(t, Options{}, tenant.Options{})
+	c := s.connect()
+	other := s.connect()
+	tn := s.tenantOf(c)
+	l := s.join(tn, `[]`, answer("1"))
+	stop := make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		tick := time.NewTicker(5 * time.Millisecond)
+		defer tick.Stop()
+		for i := 0; ; i++ {
+			select {
+			case <-stop:
+				return
+			case <-tick.C:
+				s.register(l, fmt.Sprintf(`[{"name":"t%d","description":""}]`, i))
+			}
+		}
+	})
+	c.wait() // while the changes go on: they don't hold it back
+	c.wait()
+	close(stop)
+	wg.Wait()
+	if len(other.changed) != 0 {
+		t.Error("another session was told")
+	}
+}
+
+func TestNoListChangedForWhatIsTheSame(t *testing.T) {
+	s := newSide(t, Options{}, tenant.Options{})
+	c := s.connect()
+	tn := s.tenantOf(c)
+	l := s.join(tn, `[{"name":"a","description":""}]`, answer("1"))
+	c.wait()
+	c.names()
+	s.register(l, `[{"name":"a","description":""}]`)
+	s.register(l, `[{"name":"b","description":""}]`)
+	s.register(l, `[{"name":"a","description":""}]`)
+	s.register(l, `[{"name":"a","description":"new"}]`) // the one to be told
+	c.wait()
+	if n := len(c.changed); n != 0 {
+		t.Errorf("%d notifications too many", n)
+	}
+}
+
+func TestListIsStableAndPaged(t *testing.T) {
+	s := newSide(t, Options{}, tenant.Options{})
+	c := s.connect()
+	tn := s.tenantOf(c)
+	for range 5 {
+		var tools []string
+		for i := range 500 {
+			tools = append(tools, fmt.Sprintf(`{"name":"tool%d","description":""}`, i))
+		}
+		s.join(tn, `[`+strings.Join(tools, ",")+`]`, answer("1"))
+	}
+	first := c.names()
+	seen := make(map[string]bool)
+	for _, n := range first {
+		if seen[strings.ToLower(n)] {
+			t.Fatalf("%s is listed twice", n)
+		}
+		seen[strings.ToLower(n)] = true
+	}
+	if len(first) != 2500+len(s.builtinTools) || first[0] != "call_page_tool" {
+		t.Fatalf("%d tools, first %s", len(first), first[0])
+	}
+	if second := c.names(); strings.Join(first, " ") != strings.Join(second, " ") {
+		t.Error("the list's order changes")
+	}
+	if _, err := c.ListTools(t.Context(), &mcp.ListToolsParams{Cursor: "nonsense"}); err == nil || !strings.Contains(err.Error(), "cursor") {
+		t.Errorf("a bad cursor: %v", err)
+	}
+}
+
+func TestUnknownTools(t *testing.T) {
+	s := newSide(t, Options{}, tenant.Options{})
+	c := s.connect()
+	tn := s.tenantOf(c)
+	if _, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "never__was"}); err == nil || !strings.Contains(err.Error(), "unknown tool") {
+		t.Errorf("never was: %v", err)
+	}
+	l := s.join(tn, `[{"name":"a","description":""}]`, answer("1"))
+	if _, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "P__a"}); err == nil {
+		t.Error("another letter case was routed")
+	}
+	l.Leave()
+	r, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "p__a"})
+	if err != nil || !r.IsError || !strings.Contains(r.Content[0].(*mcp.TextContent).Text, "left") {
+		t.Errorf("left: %v %v", r, err)
+	}
+	if _, err := c.ListPrompts(t.Context(), nil); err == nil {
+		t.Error("prompts/list works without the capability")
+	}
+	if _, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "_"}); err == nil {
+		t.Error("the internal tool can be called")
+	}
+}
+
+func TestArgumentsAreChecked(t *testing.T) {
+	s := newSide(t, Options{}, tenant.Options{})
+	c := s.connect()
+	tn := s.tenantOf(c)
+	s.join(tn, `[{"name":"a","description":"","params":{"n":{"type":"number"},"o":{"type":"object","optional":true}}}]`, func(l *tenant.Link, f tenant.CallFrame) {
+		_ = l.Answer(f.ID, tenant.Answer{Result: f.Args})
+	})
+	for args, want := range map[string]string{
+		`{"n":"5"}`: `{"n":5}`, `{"n":1,"o":null}`: `{"n":1}`, `{"n":2,"o":"{\"x\":1}"}`: `{"n":2,"o":{"x":1}}`, `{"n":1.10}`: `{"n":1.10}`,
+		`{}`: `!"n"`, `{"n":"12px"}`: `!"n"`, `{"n":null}`: `!"n"`, `[]`: `!`, `5`: `!`,
+	} {
+		r, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "p__a", Arguments: json.RawMessage(args)})
+		if err != nil {
+			t.Errorf("%s: %v", args, err)
+			continue
+		}
+		got := r.Content[0].(*mcp.TextContent).Text
+		if part, fails := strings.CutPrefix(want, "!"); fails != r.IsError || fails && !strings.Contains(got, part) || !fails && got != want {
+			t.Errorf("%s: error %v, %s; want %s", args, r.IsError, got, want)
+		}
+	}
+}
+
+func TestProgressAndLogs(t *testing.T) {
+	s := newSide(t, Options{}, tenant.Options{})
+	c := s.connect()
+	if err := c.SetLoggingLevel(t.Context(), &mcp.SetLoggingLevelParams{Level: "info"}); err != nil {
+		t.Fatal(err)
+	}
+	tn := s.tenantOf(c)
+	s.join(tn, `[{"name":"a","description":""}]`, func(l *tenant.Link, f tenant.CallFrame) {
+		if f.Progress {
+			_ = l.Say(f.ID, tenant.Event{Progress: &tenant.Progress{Progress: 0, Total: 2, Message: "zero"}})
+			_ = l.Say(f.ID, tenant.Event{Progress: &tenant.Progress{Progress: 0, Total: 2, Message: "not more"}})
+			_ = l.Say(f.ID, tenant.Event{Progress: &tenant.Progress{Progress: 2, Total: 2, Message: "two"}})
+			_ = l.Say(f.ID, tenant.Event{Log: &tenant.Log{Level: "debug", Data: json.RawMessage(`"quiet"`)}})
+			_ = l.Say(f.ID, tenant.Event{Log: &tenant.Log{Level: "warning", Data: json.RawMessage(`{"loud":1}`)}})
+		}
+		_ = l.Answer(f.ID, tenant.Answer{})
+	})
+	p := &mcp.CallToolParams{Name: "p__a"}
+	p.SetProgressToken("tok")
+	if _, err := c.CallTool(t.Context(), p); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "p__a"}); err != nil {
+		t.Fatal(err)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	last := -1.0
+	for _, n := range c.notes {
+		if n.Progress <= last || n.ProgressToken != "tok" || n.Total != 2 {
+			t.Errorf("progress %+v after %g", n, last)
+		}
+		last = n.Progress
+	}
+	if len(c.notes) != 3 || last != 2 {
+		t.Errorf("%d notifications, last %g", len(c.notes), last)
+	}
+	if len(c.logs) != 1 || c.logs[0].Level != "warning" || fmt.Sprint(c.logs[0].Data) != "map[loud:1]" {
+		t.Errorf("logs %+v", c.logs)
+	}
+}
+
+func TestSessionLimit(t *testing.T) {
+	s := newSide(t, Options{MaxSessions: 1}, tenant.Options{})
+	c := s.connect()
+	client := mcp.NewClient(&mcp.Implementation{Name: "second", Version: "1"}, nil)
+	_, err := client.Connect(t.Context(), &mcp.StreamableClientTransport{Endpoint: s.url}, &mcp.ClientSessionOptions{ProtocolVersion: "2025-11-25"})
+	if err == nil || !strings.Contains(err.Error(), "--max-sessions") {
+		t.Errorf("second session: %v", err)
+	}
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s.connect()
+}
+
+func TestDeleteEndsRunningCalls(t *testing.T) {
+	s := newSide(t, Options{}, tenant.Options{})
+	c := s.connect()
+	tn := s.tenantOf(c)
+	called := make(chan struct{})
+	s.join(tn, `[{"name":"a","description":""}]`, func(*tenant.Link, tenant.CallFrame) { close(called) })
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_, _ = c.CallTool(context.Background(), &mcp.CallToolParams{Name: "p__a"})
+	}()
+	<-called
+	// Not c.Close: the SDK's client waits for its calls before it says DELETE.
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodDelete, s.url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set(sessionHeader, c.ID())
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res.Body.Close()
+	if res.StatusCode != http.StatusNoContent {
+		t.Errorf("DELETE: %d", res.StatusCode)
+	}
+	<-done
+	waitUntil(t, "the tenant's end", func() bool { _, ok := s.registry.Lookup(tn.ID()); return !ok && s.registry.Running() == 0 })
+}
+
+func waitUntil(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	limit := time.After(patience)
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for !ok() {
+		select {
+		case <-tick.C:
+		case <-limit:
+			t.Fatalf("waited in vain for %s", what)
+		}
+	}
+}
+
+func TestIdleSessionsAreReaped(t *testing.T) {
+	s := newSide(t, Options{SessionIdle: 50 * time.Millisecond}, tenant.Options{})
+	c := s.connect() // keeps its stream open
+	for range 20 {
+		res, err := http.Post(s.url, "application/json", strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"gone","version":"1"}}}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = io.Copy(io.Discard, res.Body)
+		res.Body.Close()
+	}
+	waitUntil(t, "the sessions without a stream to end", func() bool { return s.Sessions() == 1 })
+	if err := c.Ping(t.Context(), nil); err != nil {
+		t.Errorf("the one with a stream: %v", err)
+	}
+}
+
+func TestSilentStreamsAreKeptAlive(t *testing.T) {
+	s := newSide(t, Options{KeepAlive: 20 * time.Millisecond}, tenant.Options{})
+	res, err := http.Post(s.url, "application/json", strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"raw","version":"1"}}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _ = io.Copy(io.Discard, res.Body)
+	res.Body.Close()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set(sessionHeader, res.Header.Get(sessionHeader))
+	stream, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stream.Body.Close()
+	lines := bufio.NewReader(stream.Body)
+	for seen := 0; seen < 3; {
+		line, err := lines.ReadString('\n')
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasPrefix(line, ": keep-alive") {
+			seen++
+		}
+	}
+}

@@ -1,0 +1,131 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+const sessionHeader = "Mcp-Session-Id"
+
+// baseHeader carries the address that the client used from the HTTP request to
+// the built-in tools; a value sent by a client is overwritten.
+const baseHeader = "X-Jsbridge-Base"
+
+// postHeader leads a call to the HTTP response that waits for it, likewise.
+const postHeader = "X-Jsbridge-Post"
+
+// ServeHTTP serves the MCP endpoint. Host and Origin have been checked.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	r.Header.Set(baseHeader, "http://"+r.Host)
+	id := r.Header.Get(sessionHeader)
+	var s *session
+	if id != "" {
+		h.mu.Lock()
+		s = h.sessions[id]
+		h.mu.Unlock()
+		if s == nil {
+			// At once, and 404: that is what makes clients initialize again
+			// (MCP 2025-11-25, transports, session management).
+			writeError(w, http.StatusNotFound, jsonrpc.CodeInvalidRequest, "this session is not known here (jsbridge was restarted, or the session was idle too long); initialize a new one")
+			return
+		}
+	}
+	switch r.Method {
+	case http.MethodGet:
+		h.serveStream(w, r, s)
+	case http.MethodDelete:
+		if s != nil {
+			// The SDK would wait for the calls that run.
+			s.cancel(context.Canceled)
+		}
+		h.classic.ServeHTTP(w, r)
+	case http.MethodPost:
+		h.servePost(w, r, s)
+	default:
+		h.classic.ServeHTTP(w, r)
+	}
+}
+
+func (h *Handler) servePost(w http.ResponseWriter, r *http.Request, s *session) {
+	jsonOnly := acceptAll(r)
+	if s != nil {
+		s.begin()
+		defer s.end()
+	} else {
+		var once sync.Once
+		var created *session
+		r = r.WithContext(context.WithValue(r.Context(), serverKey{}, func() *mcp.Server {
+			once.Do(func() { created = h.newSession() })
+			return created.server
+		}))
+	}
+	if jsonOnly {
+		jw := &jsonWriter{ResponseWriter: w}
+		defer jw.finish()
+		h.classic.ServeHTTP(jw, r)
+		return
+	}
+	st := newStream(w, r, h.opts.KeepAlive)
+	defer st.end()
+	key := strconv.FormatUint(h.postKeys.Add(1), 10)
+	r.Header.Set(postHeader, key)
+	h.posts.Store(key, st)
+	defer h.posts.Delete(key)
+	h.classic.ServeHTTP(st, st.request)
+}
+
+// serveStream serves the standalone stream. A client that opens it again has
+// lost the old one, whatever the old one's TCP connection believes.
+func (h *Handler) serveStream(w http.ResponseWriter, r *http.Request, s *session) {
+	if s == nil {
+		writeError(w, http.StatusBadRequest, jsonrpc.CodeInvalidRequest, "GET opens the stream of a session: send its Mcp-Session-Id (this is the MCP endpoint, to be used by an MCP client)")
+		return
+	}
+	acceptAll(r)
+	// Streams have no event store: after a reconnect the list is compared
+	// instead of replayed.
+	r.Header.Del("Last-Event-ID")
+	st := newStream(w, r, h.opts.KeepAlive)
+	st.opened = s.changed
+	defer close(st.gone)
+	if old := s.attach(st); old != nil {
+		old.end()
+		select {
+		case <-old.gone:
+		case <-r.Context().Done():
+		}
+	}
+	defer s.detach(st)
+	defer st.end()
+	h.classic.ServeHTTP(st, st.request)
+}
+
+// acceptAll widens Accept to what the SDK insists on, for clients that leave it
+// out or name just one type. It tells whether the client takes JSON only.
+func acceptAll(r *http.Request) (jsonOnly bool) {
+	accept := strings.ToLower(strings.Join(r.Header.Values("Accept"), ","))
+	takesJSON := accept == "" || strings.Contains(accept, "application/json") || strings.Contains(accept, "application/*")
+	takesStream := strings.Contains(accept, "text/event-stream") || strings.Contains(accept, "text/*")
+	takesAll := strings.Contains(accept, "*/*")
+	if takesJSON || takesStream || takesAll {
+		r.Header.Set("Accept", "application/json, text/event-stream")
+	}
+	return accept != "" && takesJSON && !takesStream && !takesAll
+}
+
+// writeError answers with a JSON-RPC error that belongs to no request.
+func writeError(w http.ResponseWriter, status int, code int64, message string) {
+	body, _ := json.Marshal(map[string]any{ // texts and numbers only
+		"jsonrpc": "2.0", "id": nil, "error": map[string]any{"code": code, "message": message},
+	})
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, _ = w.Write(append(body, '\n'))
+}

@@ -1,0 +1,147 @@
+package agent
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+)
+
+// stream is an HTTP response that may stay open. It bounds each write, so that
+// a client that stopped reading is dropped, and speaks up when the SDK is
+// silent, since clients and proxies cut silent connections.
+type stream struct {
+	http.ResponseWriter
+	request *http.Request
+	opened  func()        // told once the first bytes were sent
+	gone    chan struct{} // standalone streams: closed when the handler has returned
+	rc      *http.ResponseController
+	cancel  context.CancelFunc
+	every   time.Duration
+
+	mu    sync.Mutex
+	alive *time.Timer // set once the response is an event stream
+	ended bool
+}
+
+const streamWriteTimeout = 10 * time.Second
+
+func newStream(w http.ResponseWriter, r *http.Request, every time.Duration) *stream {
+	ctx, cancel := context.WithCancel(r.Context())
+	return &stream{ResponseWriter: w, request: r.WithContext(ctx), gone: make(chan struct{}), rc: http.NewResponseController(w), cancel: cancel, every: every}
+}
+
+// Unwrap lets http.ResponseController find the connection.
+func (st *stream) Unwrap() http.ResponseWriter { return st.ResponseWriter }
+
+func (st *stream) Write(b []byte) (int, error) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	n, err := st.write(b)
+	if st.alive == nil && !st.ended && strings.HasPrefix(st.Header().Get("Content-Type"), "text/event-stream") {
+		st.alive = time.AfterFunc(st.every, st.keepAlive)
+		if st.opened != nil {
+			st.opened()
+		}
+	} else if st.alive != nil {
+		st.alive.Reset(st.every)
+	}
+	return n, err
+}
+
+// write needs st.mu.
+func (st *stream) write(b []byte) (int, error) {
+	_ = st.rc.SetWriteDeadline(time.Now().Add(streamWriteTimeout))
+	n, err := st.ResponseWriter.Write(b)
+	if err != nil {
+		st.cancel()
+	}
+	return n, err
+}
+
+// Flush implements http.Flusher.
+func (st *stream) Flush() {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	_ = st.rc.Flush()
+}
+
+// keepAlive writes a comment, now and then after each silence. For the response
+// of a POST the SDK has nothing to write until the call ends: the call starts
+// this, once the SDK has set the headers.
+func (st *stream) keepAlive() {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if st.ended {
+		return
+	}
+	if _, err := st.write([]byte(": keep-alive\n\n")); err != nil {
+		return
+	}
+	_ = st.rc.Flush()
+	if st.alive == nil {
+		st.alive = time.AfterFunc(st.every, st.keepAlive)
+		return
+	}
+	st.alive.Reset(st.every)
+}
+
+// end stops the stream; nothing is written to it afterwards by keepAlive.
+func (st *stream) end() {
+	st.mu.Lock()
+	st.ended = true
+	if st.alive != nil {
+		st.alive.Stop()
+	}
+	// The connection may serve further requests.
+	_ = st.rc.SetWriteDeadline(time.Time{})
+	st.mu.Unlock()
+	st.cancel()
+}
+
+// jsonWriter turns the SDK's event stream into the plain JSON answer that a
+// client asks for by accepting nothing else. Notifications have no place in it.
+type jsonWriter struct {
+	http.ResponseWriter
+	status int
+	body   bytes.Buffer
+}
+
+func (j *jsonWriter) WriteHeader(status int) { j.status = status }
+
+func (j *jsonWriter) Write(b []byte) (int, error) { return j.body.Write(b) }
+
+// finish sends what was collected.
+func (j *jsonWriter) finish() {
+	body := j.body.Bytes()
+	if strings.HasPrefix(j.Header().Get("Content-Type"), "text/event-stream") {
+		j.Header().Set("Content-Type", "application/json")
+		body = lastResponse(body)
+	}
+	if j.status != 0 {
+		j.ResponseWriter.WriteHeader(j.status)
+	}
+	_, _ = j.ResponseWriter.Write(body)
+}
+
+// lastResponse picks the JSON-RPC response out of an event stream.
+func lastResponse(events []byte) []byte {
+	var found []byte
+	for line := range bytes.Lines(events) {
+		data, ok := bytes.CutPrefix(bytes.TrimSpace(line), []byte("data:"))
+		if !ok {
+			continue
+		}
+		var msg struct {
+			Method *string          `json:"method"`
+			ID     *json.RawMessage `json:"id"`
+		}
+		if json.Unmarshal(data, &msg) == nil && msg.Method == nil && msg.ID != nil {
+			found = bytes.TrimSpace(data)
+		}
+	}
+	return found
+}
