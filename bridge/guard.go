@@ -1,0 +1,134 @@
+package bridge
+
+import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+
+	"jsbridge/manifest"
+)
+
+// guard decides who may reach which route. Each check names the attack it
+// stops.
+type guard struct {
+	allowHosts map[string]bool // lower case, without a port
+	token      string          // "" when listening on loopback only
+	log        *slog.Logger
+}
+
+// host refuses a request whose Host is no name of this machine's loopback: DNS
+// rebinding, where a page's own domain suddenly resolves to 127.0.0.1 and is
+// same-origin with everything here.
+func (g *guard) host(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		name := hostName(r.Host)
+		if !isLoopbackName(name) && !g.allowHosts[name] {
+			g.refuse(w, r, fmt.Sprintf("this server does not answer to the host %.100q; to allow it start jsbridge with --allow-host %.100s", clean(r.Host), clean(name)))
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// mcp guards the MCP endpoint. A browser sends Origin with whatever a foreign
+// page posts, also as text/plain without a preflight: cross-site request
+// forgery. Clients that are no browser send none. Loopback origins are allowed,
+// for the MCP Inspector, and get exact CORS headers.
+func (g *guard) mcp(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		origin := r.Header.Get("Origin")
+		switch {
+		case origin != "":
+			w.Header().Add("Vary", "Origin")
+			if !isLoopbackOrigin(origin) {
+				g.refuse(w, r, fmt.Sprintf("pages of %.100q may not use the MCP endpoint; only MCP clients outside the browser and pages on loopback origins may", clean(origin)))
+				return
+			}
+			allowCORS(w.Header(), origin)
+		// A cross-site request without an Origin: navigations, images and the
+		// like. No MCP client sends this header.
+		case r.Header.Get("Sec-Fetch-Site") == "cross-site", r.Header.Get("Sec-Fetch-Site") == "same-site":
+			g.refuse(w, r, "web pages may not use the MCP endpoint")
+			return
+		}
+		if r.Method == http.MethodOptions {
+			w.WriteHeader(http.StatusNoContent)
+			return
+		}
+		if !g.authorized(r) {
+			w.Header().Set("WWW-Authenticate", `Bearer realm="jsbridge"`)
+			writeProblem(w, http.StatusUnauthorized, "this server listens beyond loopback, so it wants the token it was started with (--token) as Authorization: Bearer <token>")
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// authorized checks the token, in constant time so that it can't be guessed
+// piece by piece.
+func (g *guard) authorized(r *http.Request) bool {
+	if g.token == "" {
+		return true
+	}
+	given, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	a, b := sha256.Sum256([]byte(given)), sha256.Sum256([]byte(g.token))
+	return ok && subtle.ConstantTimeCompare(a[:], b[:]) == 1
+}
+
+// refuse answers 403 and logs the refusal once.
+func (g *guard) refuse(w http.ResponseWriter, r *http.Request, why string) {
+	g.log.Warn("request refused", "method", clean(r.Method), "path", clean(r.URL.Path), "host", clean(r.Host), "origin", clean(r.Header.Get("Origin")), "reason", why)
+	writeProblem(w, http.StatusForbidden, why)
+}
+
+func allowCORS(h http.Header, origin string) {
+	h.Set("Access-Control-Allow-Origin", origin)
+	h.Set("Access-Control-Allow-Methods", "GET, POST, DELETE, OPTIONS")
+	h.Set("Access-Control-Allow-Headers", "Accept, Authorization, Content-Type, Last-Event-ID, Mcp-Method, Mcp-Name, Mcp-Protocol-Version, Mcp-Session-Id")
+	h.Set("Access-Control-Expose-Headers", "Mcp-Session-Id, Mcp-Protocol-Version, WWW-Authenticate")
+	h.Set("Access-Control-Max-Age", "600")
+}
+
+// hostName takes the port, brackets and trailing dot off a Host header.
+func hostName(host string) string {
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		host = h
+	}
+	host = strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
+	return strings.TrimSuffix(strings.ToLower(host), ".")
+}
+
+// isLoopbackName knows the names that browsers resolve to loopback themselves
+// (let localhost be localhost, RFC 6761 section 6.3), and loopback addresses.
+func isLoopbackName(name string) bool {
+	if name == "localhost" || strings.HasSuffix(name, ".localhost") {
+		return true
+	}
+	addr, err := netip.ParseAddr(name)
+	return err == nil && addr.Zone() == "" && addr.Unmap().IsLoopback()
+}
+
+// isLoopbackOrigin takes http and https origins on loopback, on any port.
+func isLoopbackOrigin(origin string) bool {
+	u, err := url.Parse(origin)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" &&
+		u.User == nil && u.Path == "" && u.RawQuery == "" && u.Fragment == "" && isLoopbackName(hostName(u.Host))
+}
+
+// writeProblem answers with a JSON problem (RFC 9457).
+func writeProblem(w http.ResponseWriter, status int, detail string) {
+	body, _ := json.Marshal(map[string]any{"title": http.StatusText(status), "status": status, "detail": detail}) // texts and a number
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(status)
+	_, _ = w.Write(append(body, '\n'))
+}
+
+func clean(s string) string { return manifest.Clean(s, 256, false) }

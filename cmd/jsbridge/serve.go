@@ -1,0 +1,105 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"jsbridge/bridge"
+	"jsbridge/bridge/agent"
+	"jsbridge/bridge/page"
+	"jsbridge/manifest"
+	"jsbridge/tenant"
+	"jsbridge/web"
+)
+
+// serveCommand serves. The flags share their defaults with the packages they
+// configure.
+func serveCommand() *cobra.Command {
+	opts := bridge.Options{Version: buildVersion()}
+	var level string
+	c := &cobra.Command{
+		Use:   "serve",
+		Short: "serves pages and MCP clients (the default)",
+		Args:  noArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			log, err := newLogger(c.ErrOrStderr(), level)
+			if err != nil {
+				return err
+			}
+			opts.Logger = log
+			opts.Files = web.Files()
+			s, err := bridge.New(c.Context(), opts)
+			if err != nil {
+				return err
+			}
+			s.Start()
+			if err := greet(c.OutOrStdout(), s.Port()); err != nil {
+				return err
+			}
+			return s.Run(c.Context())
+		},
+	}
+	f := c.Flags()
+	f.IntVar(&opts.Port, "port", bridge.DefaultPort, "port to listen on; 0 takes a free one (also: PORT)")
+	_ = f.SetAnnotation("port", "PORT", []string{"true"}) // fails for unknown flags only
+	f.StringVar(&opts.Host, "host", "", "address to listen on instead of 127.0.0.1 and ::1; one that other machines reach needs --token")
+	f.StringVar(&opts.Token, "token", "", "what MCP clients must send as Authorization: Bearer <token>")
+	f.StringSliceVar(&opts.AllowHosts, "allow-host", nil, "further names this server answers to, such as host.docker.internal")
+	f.StringVar(&level, "log-level", "info", "debug, info, warn or error")
+	f.DurationVar(&opts.Tenant.CallTimeout, "call-timeout", tenant.DefaultCallTimeout, "limit of a call whose tool sets no timeoutMs")
+	f.DurationVar(&opts.Tenant.ReconnectGrace, "reconnect-grace", tenant.DefaultReconnectGrace, "how long a page that lost its connection keeps its place")
+	f.DurationVar(&opts.Agent.SessionIdle, "session-idle", agent.DefaultSessionIdle, "ends an MCP session without a request or an open stream")
+	f.DurationVar(&opts.Drain, "drain", bridge.DefaultDrain, "how long running calls may take when the server stops")
+	f.IntVar(&opts.Tenant.MaxName, "max-name", manifest.DefaultMaxName, fmt.Sprintf("longest published tool name, at least %d", manifest.MinMaxName))
+	f.IntVar(&opts.Tenant.MaxTenants, "max-tenants", tenant.DefaultMaxTenants, "most tenants")
+	f.IntVar(&opts.Tenant.MaxPages, "max-pages", tenant.DefaultMaxPages, "most connected pages")
+	f.IntVar(&opts.Tenant.MaxCallsPerPage, "max-calls", tenant.DefaultMaxCallsPerPage, "most calls in flight to one page")
+	f.IntVar(&opts.Page.MaxTools, "max-tools", manifest.DefaultTools, "most tools of one page")
+	f.IntVar(&opts.Page.MaxQueue, "max-queue", page.DefaultMaxQueue, "most messages waiting for one page")
+	f.Int64Var(&opts.Page.MaxFrame, "max-frame", page.DefaultMaxFrame, "largest message of a page, in bytes")
+	f.IntVar(&opts.Agent.MaxSessions, "max-sessions", agent.DefaultMaxSessions, "most MCP sessions")
+	f.IntVar(&opts.Agent.MaxResult, "max-result", agent.DefaultMaxResult, "longest result given to a client, in bytes; more is cut with a note")
+	f.Int64Var(&opts.Agent.MaxBody, "max-body", agent.DefaultMaxBody, "largest request of an MCP client, in bytes")
+	c.PreRunE = func(*cobra.Command, []string) error {
+		positive := map[string]int64{
+			"--max-tenants": int64(opts.Tenant.MaxTenants), "--max-pages": int64(opts.Tenant.MaxPages), "--max-calls": int64(opts.Tenant.MaxCallsPerPage),
+			"--max-tools": int64(opts.Page.MaxTools), "--max-queue": int64(opts.Page.MaxQueue), "--max-frame": opts.Page.MaxFrame,
+			"--max-sessions": int64(opts.Agent.MaxSessions), "--max-result": int64(opts.Agent.MaxResult), "--max-body": opts.Agent.MaxBody,
+			"--call-timeout": int64(opts.Tenant.CallTimeout / time.Millisecond), "--reconnect-grace": int64(opts.Tenant.ReconnectGrace / time.Millisecond),
+			"--session-idle": int64(opts.Agent.SessionIdle / time.Millisecond), "--drain": int64(opts.Drain / time.Millisecond),
+		}
+		for name, v := range positive {
+			if v <= 0 {
+				return usageError{fmt.Errorf("%s must be more than 0", name)}
+			}
+		}
+		if opts.Port < 0 || opts.Port > 65535 {
+			return usageError{fmt.Errorf("--port must be 0 to 65535, not %d", opts.Port)}
+		}
+		return nil
+	}
+	return c
+}
+
+// greet says where everything is and what to do next.
+func greet(w io.Writer, port int) error {
+	base := fmt.Sprintf("http://localhost:%d", port)
+	_, err := fmt.Fprintf(w, `jsbridge is running.
+
+  MCP endpoint  %[1]s/mcp
+  Dashboard     %[1]s/
+
+Add it to your MCP client, for example:
+
+  claude mcp add --transport http jsbridge %[1]s/mcp
+
+Then ask your agent for the jsbridge embed snippet, paste that line into the
+DevTools console of a page that declares window.__mcpTools, and ask the agent
+what the page can do. No such page at hand? "jsbridge demo" serves one.
+Ctrl-C stops.
+`, base)
+	return err
+}
