@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"strings"
 	"unicode/utf8"
 
@@ -65,7 +64,7 @@ func convert(raw json.RawMessage) *mcp.CallToolResult {
 	case '"':
 		var text string
 		if json.Unmarshal(raw, &text) == nil {
-			return textResult(text)
+			return textOrMedia(text)
 		}
 	case '{':
 		if res, ok := passThrough(raw); ok {
@@ -110,23 +109,21 @@ func passThrough(raw json.RawMessage) (*mcp.CallToolResult, bool) {
 		res.StructuredContent = nil // clients refuse anything but an object
 	}
 	for i, c := range res.Content {
-		if m, ok := c.(*mcp.ImageContent); ok {
-			res.Content[i] = checkedImage(m)
+		switch c := c.(type) {
+		case *mcp.ImageContent:
+			if res.Content[i] = media(c.Data, c.MIMEType); res.Content[i] == nil {
+				res.Content[i] = unusable(c.MIMEType, len(c.Data))
+			}
+		case *mcp.EmbeddedResource:
+			// How the page's script sends any binary value.
+			if c.Resource != nil && strings.HasPrefix(c.Resource.URI, "page://blob/") {
+				if item := media(c.Resource.Blob, c.Resource.MIMEType); item != nil {
+					res.Content[i] = item
+				}
+			}
 		}
 	}
 	return &res, true
-}
-
-// checkedImage goes by the bytes, not by what the page calls them: a model API
-// refuses the whole request over an image whose type is wrong.
-func checkedImage(m *mcp.ImageContent) mcp.Content {
-	switch sniffed := http.DetectContentType(m.Data); sniffed {
-	case "image/png", "image/jpeg", "image/gif", "image/webp":
-		m.MIMEType = sniffed
-		return m
-	default:
-		return &mcp.TextContent{Text: fmt.Sprintf("[an image of %d bytes was left out: it is called %.60q but is no PNG, JPEG, GIF or WebP]", len(m.Data), m.MIMEType)}
-	}
 }
 
 // bounded cuts what is longer than the limit, and says so.

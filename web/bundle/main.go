@@ -73,7 +73,7 @@ func build(root string) (map[string][]byte, error) {
 		Bundle:            true,
 		Format:            api.FormatESModule,
 		Platform:          api.PlatformBrowser,
-		Target:            api.ES2020,
+		Target:            api.ES2022,
 		MinifyWhitespace:  true,
 		MinifyIdentifiers: true,
 		MinifySyntax:      true,

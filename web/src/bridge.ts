@@ -49,21 +49,25 @@ function createBridge(server: URL, tenant: string): Bridge {
   let sent = "";
   let refused = "";
   let planned = false;
+  /** The newest call that came over this socket. */
+  let seen = "-";
 
-  const log = (text: string, level: "info" | "warn" | "debug" = "warn") => console[level]("[jsbridge] " + text);
-  const once = (text: string, level?: "debug") => void (told.has(text) || log(text, level), told.add(text));
+  const log = (text: string, level: "info" | "warn" = "warn") => console[level]("[jsbridge] " + text);
+  const once = (text: string) => void (told.has(text) || log(text), told.add(text));
   const send = (message: PageMessage) => void transmit(encode(message));
-  const complain = (problems?: Problem[]) => problems?.forEach(({ name, index, reason }) => once(`tool ${name || index} left out: ${reason}`));
+  const complain = (problems?: Problem[]) => problems?.forEach(({ name, index, reason }) => once(`tool ${name || index}: ${reason}`));
 
   const dispatch = createDispatch(transmit, readTools, () => limit);
 
   const socket = createSocket(server, () => `/ws?tenant=${encodeURIComponent(tenant)}&v=1&instance=${instance}`, signal, {
     opened() {
       sent = connected = "";
+      seen = "-";
       register();
     },
     frame: receive,
     ended: dispatch.reset,
+    seen: () => seen,
     tell,
   });
 
@@ -103,12 +107,11 @@ function createBridge(server: URL, tenant: string): Bridge {
         limit = message.limits?.frameBytes || Infinity;
         if (message.state == "pending") tell("pending");
         return;
-      case "init":
-        return announce(message.resolvedName || "page");
       case "registered":
         complain(message.problems);
         return announce(message.prefix, message.tools);
       case "call":
+        seen = message.id;
         return void dispatch.call(message);
       case "cancel":
         return dispatch.cancel(message.id, message.reason);
@@ -125,7 +128,8 @@ function createBridge(server: URL, tenant: string): Bridge {
       case "error":
         return once("refused: " + message.message);
       default:
-        once("ignored: " + (message satisfies null | undefined as any)?.type, "debug");
+        // No message, or one of a later version.
+        message satisfies null | undefined;
     }
   }
 
@@ -137,7 +141,7 @@ function createBridge(server: URL, tenant: string): Bridge {
   watchPage(() => page[KEY]?.changed());
   page.addEventListener("pagehide", () => leaveInstance(instance), { signal });
   page.addEventListener("pageshow", ({ persisted }) => persisted && takeInstance(), { signal });
-  page.__mcpRename = (given = prompt("Name of this tab:", label || document.title) || "") => {
+  page.__mcpRename = (given = prompt("Tab name:", label || document.title) || "") => {
     given = given.trim();
     if (given) send({ type: "rename_connection", appLabel: (label = given) });
   };

@@ -1,13 +1,13 @@
 /** Finds out why there is no connection, and words it for the console. */
 
 /** Why an attempt failed. A browser shows all of them as the same broken socket. */
-export type Cause = "csp" | "mixed" | "http" | "denied" | "prompt" | "offline" | "down";
+export type Cause = "csp" | "mixed" | "http" | "denied" | "prompt" | "down";
 
 /** Causes that a retry can't cure: it would be noise, or cost the user a prompt. */
 export const isLasting = (cause: Cause): boolean => /^(csp|mixed|denied|prompt)$/.test(cause);
 
 /** Also true of no host at all, which is a file. */
-const isLoopback = (host: string) => /^(|localhost\.?|.+\.localhost|127\.[\d.]+|\[::1\])$/.test(host);
+const isLoopback = (host: string) => /^(|(.+\.)?localhost\.?|127\.[\d.]+|\[::1\])$/.test(host);
 
 /** For a socket that was let out but not answered. `opened`: one was, earlier in this document. */
 export async function findCause(server: URL, opened: boolean, permission: () => Promise<PermissionStatus | undefined>): Promise<Cause> {
@@ -17,7 +17,7 @@ export async function findCause(server: URL, opened: boolean, permission: () => 
     const state = (await permission())?.state;
     if (state && state != "granted") return state;
   }
-  return navigator.onLine ? "down" : "offline";
+  return "down";
 }
 
 /** The browser's permission for pages to reach this machine, where it has one. */
@@ -36,17 +36,14 @@ export function explain(kind: Cause | "pending" | number, server: URL, detail = 
   const socket = socketOrigin(server);
   const texts: { [kind: string]: string } = {
     csp: `blocked by this page's CSP: add ${socket} to ${detail}, reload`,
-    mixed: "blocked as mixed content: use a server on http://localhost",
-    http: "no answer: public http pages can't reach localhost, use https",
-    denied: `blocked by the browser: site settings (icon by the address) > "Apps on device" > Allow, reload`,
-    prompt: "waiting: choose Allow in the browser's prompt; __mcpReconnect() asks again",
-    offline: "offline, waiting",
+    mixed: "blocked as mixed content: use http://localhost",
+    http: `no answer; public http pages can't reach it`,
+    denied: `blocked by the browser: site settings > "Apps on device" > Allow, reload`,
+    prompt: "waiting: Allow it in the browser's prompt; __mcpReconnect() asks again",
     down: `no answer${detail}: is jsbridge running? Retrying`,
     pending: `waiting: allow this origin at ${server.origin}/`,
-    1008: `origin refused${detail}: allow it at ${server.origin}/, then __mcpReconnect()`,
-    1009: `message too large${detail}, left out`,
-    1013: `busy${detail}, retrying slowly`,
-    4404: `unknown connect string${detail}: get a new snippet`,
+    1009: `message left out${detail}`,
+    1013: `busy${detail}. Retrying slowly`,
   };
   return `${location.origin} -> ${socket}: ${texts[kind] ?? `ended${detail}; __mcpReconnect() connects again`}`;
 }

@@ -74,7 +74,7 @@ export function createDispatch(send: Send, tools: () => Tool[], limit: () => num
 
 function findTool(name: string, tools: Tool[]): Tool {
   const tool = tools.find((tool) => tool.name === name);
-  if (!tool) throw Error(`${name} is not available in this version of the page, which has: ${tools.map((tool) => tool.name)}`);
+  if (!tool) throw Error(`this page has no tool ${name}, only: ${tools.map((tool) => tool.name)}`);
   return tool;
 }
 

@@ -4,7 +4,7 @@ export function showBadge(text: string): void {
   badge.setAttribute("role", "status");
   // Through the object model, which no content policy forbids. Nothing moves.
   badge.style.cssText =
-    "all:initial;position:fixed;top:0;right:0;z-index:2147483647;padding:1em;font:1em system-ui;color:#fff;background:#1d4ed8;pointer-events:none";
+    "all:initial;position:fixed;top:0;right:0;z-index:2147483647;padding:1em;font:1em system-ui;color:#fff;background:#00f";
   const shadow = badge.attachShadow({ mode: "open" });
   document.body?.append(badge);
   // After it is in the page, or screen readers stay silent.

@@ -9,5 +9,5 @@ try {
   if (!tenant || !/^http/.test(server.protocol)) throw 0;
   install(server, tenant);
 } catch {
-  console.error("[jsbridge] this address lacks a tenant: ask your agent for the snippet (get_embed_snippet)");
+  console.error("[jsbridge] no tenant in this address: paste what get_embed_snippet gives");
 }

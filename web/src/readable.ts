@@ -40,7 +40,7 @@ export function readable(root: unknown): unknown {
     if (/bigint|symbol/.test(typeof value) || (typeof value == "number" && !isFinite(value))) return String(value);
     if (!isObject(value)) return value;
     if (paths.has(value)) return `[circular: ${paths.get(value)}]`;
-    if (paths.size > MAX_DEPTH) return "[cut: too deep]";
+    if (paths.size > MAX_DEPTH) return "[too deep]";
     paths.set(value, path);
     try {
       return open(value, path);
@@ -53,7 +53,7 @@ export function readable(root: unknown): unknown {
     // First, because another origin's window allows little more than this.
     if (value.window === value) return "[Window]";
     const tag = tagOf(value);
-    if (tag == "Date") return isNaN(value) ? "Invalid Date" : value.toISOString();
+    if (tag == "Date") return isNaN(value) ? String(value) : value.toISOString();
     if (typeof value.toJSON == "function") {
       const json = value.toJSON();
       if (json !== value) return convert(json, path);
@@ -62,18 +62,18 @@ export function readable(root: unknown): unknown {
     if (tag == "RegExp") return String(value);
     if (tag == "Set") value = [...value];
     let keys: Iterable<any> & { length?: number } = Object.keys(value);
-    if (/^(Map|Headers|FormData|URLSearchParams)$/.test(tag)) {
+    if (tag == "Map") {
       value = [...value];
       const record = Object.fromEntries(value);
       // As pairs only when an object would lose something.
       if (value.every(([key]: [unknown]) => typeof key == "string") && (keys = Object.keys(record)).length == value.length) value = record;
     } else if (/^(Error|DOMException)$/.test(tag)) keys = ["name", "message", "cause", ...keys];
-    else if (!keys.length && !/^(Object|Array)$/.test(tag)) return describe(value);
+    else if (!keys.length && !/^(Object|Array)$/.test(tag)) return `[${tag}]`;
     const isList = Array.isArray(value) || ArrayBuffer.isView(value);
     // No prototype, so that a key __proto__ is a key like any other.
     const out = isList ? [] : Object.create(null);
     for (const key of isList ? value.keys() : keys) {
-      out[key] = left-- > 0 ? read(value, key, `${path}.${key}`) : "[cut: too many values]";
+      out[key] = left-- > 0 ? read(value, key, `${path}.${key}`) : "[too many]";
       if (left < 0) break;
     }
     return out;
@@ -82,11 +82,5 @@ export function readable(root: unknown): unknown {
   return read([root], 0, "$");
 }
 
-/** For objects that show nothing of themselves, such as a Promise or a Response. */
-function describe(value: any): string {
-  const facts = [tagOf(value), value.status, value.url, value.type, value.size ?? value.byteLength];
-  return `[${facts.filter((fact) => fact != null).join(" ")}]`;
-}
-
 /** The start tag holds what tells an element from others. */
-const describeNode = (node: any): string => `${node.nodeName}: ${node.outerHTML ?? node.textContent ?? node.URL}`.slice(0, 200);
+const describeNode = (node: any): string => `${node.nodeName}: ${node.outerHTML ?? node.textContent}`.slice(0, 200);

@@ -8,6 +8,8 @@ export interface SocketHooks {
   frame(data: unknown): void;
   /** The socket is gone, for whatever reason. */
   ended(): void;
+  /** The last call that was taken, for the server: later ones did not run here. */
+  seen(): string;
   /** Trouble that explain() knows, or a close code. */
   tell(kind: Cause | number, detail?: string): void;
 }
@@ -77,7 +79,7 @@ export function createSocket(server: URL, path: () => string, signal: AbortSigna
       welcomedAt ||= Date.now();
       hooks.frame(event.data);
     });
-    socket.onclose = current((event) => end(event.code, ` (${event.code} ${event.reason})`));
+    socket.onclose = current((event) => end(event.code, ` (${event.reason || event.code})`));
     // What a policy blocks never gets as far as a close event.
     socket.onerror = current(() => socket.readyState == 3 && end(1006));
   }
@@ -141,7 +143,7 @@ export function createSocket(server: URL, path: () => string, signal: AbortSigna
     // In the back/forward cache an open socket would answer pings and no calls.
     parked = wait;
     if (parked) decide(Wait.Held);
-    drop()?.close(4000, "pagehide");
+    drop()?.close(4000, "pagehide " + hooks.seen());
   });
   on(window, "pageshow", (event) => {
     if (event.persisted && parked) connect();

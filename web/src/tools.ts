@@ -54,8 +54,8 @@ const text = (value: unknown) => (typeof value == "string" ? value : undefined);
 
 /**
  * Has `changed` called when the page assigns one of its declarations, or changes the
- * array of tools: through `window`, where it is a proxy, or through a reference of its
- * own, whose changing methods are replaced. It stays when the bridge goes, for the next.
+ * array of tools through `window`, where it is a proxy. It stays when the bridge goes,
+ * for the next.
  */
 export function watchPage(changed: () => void): void {
   for (const key of ["__mcpTools", "__mcpSummary", "__mcpAppName"] as const) {
@@ -82,18 +82,7 @@ function observe(list: any, changed: () => void): any {
   if (!Array.isArray(list)) return list;
   const noticed =
     (act: Function) =>
-    (...args: any[]) => {
-      changed();
-      return act(...args);
-    };
-  try {
-    for (const name of ["push", "pop", "shift", "unshift", "splice"] as const) {
-      const value = noticed((...args: any[]) => (Array.prototype[name] as Function).apply(list, args));
-      Object.defineProperty(list, name, { configurable: true, writable: true, value });
-    }
-  } catch {
-    // Frozen: it can't change either.
-  }
+    (...args: any[]) => (changed(), act(...args));
   // Assignments arrive here as definitions too.
   return new Proxy(list, { defineProperty: noticed(Reflect.defineProperty), deleteProperty: noticed(Reflect.deleteProperty) });
 }

@@ -6,7 +6,6 @@
 /** What the server may ask for, or tell, a page. */
 export type ServerMessage =
   | Welcome
-  | Init
   | Registered
   | Call
   | { type: "cancel"; id: string; reason?: string }
@@ -23,13 +22,6 @@ export interface Welcome {
   state: "ready" | "pending";
   channel?: string;
   limits?: { frameBytes?: number; tools?: number };
-}
-
-/** First message of an older server. */
-export interface Init {
-  type: "init";
-  resolvedName?: string;
-  recreated?: boolean;
 }
 
 /** Acknowledges each `register_tools`. */

@@ -114,7 +114,7 @@ test("a server that restarts gets the manifest again", async () => {
   FakeSocket.last.say(registered);
   assert.deepEqual(names(), ["a"]);
   assert.deepEqual(lines.slice(1), [
-    "warn [jsbridge] http://localhost:8080 -> ws://localhost:8766: no answer (1001 jsbridge is stopping): is jsbridge running? Retrying",
+    "warn [jsbridge] http://localhost:8080 -> ws://localhost:8766: no answer (jsbridge is stopping): is jsbridge running? Retrying",
     "info [jsbridge] reconnected to http://localhost:8766 as notes, tools: 1",
   ]);
 });
