@@ -296,7 +296,7 @@ func TestConnectStringThatNamesNothing(t *testing.T) {
 	}
 	tb := newTab(t).open(newSite(t).page("/", fixture("Lost", "[]", "")))
 	tb.paste(fmt.Sprintf(`import("%s/main.js?tenant=00000000-0000-0000-0000-000000000000")`, s.base))
-	tb.waitLine("4404")
+	tb.waitLine("names no session")
 }
 
 func TestOlderScriptConnects(t *testing.T) {

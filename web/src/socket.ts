@@ -72,10 +72,10 @@ export function createSocket(server: URL, path: () => string, signal: AbortSigna
     const current = (handle: (event: any) => void) => (event: unknown) => void (socket == ws && handle(event));
     socket.onopen = current(() => {
       opened = true;
+      resumed = false;
       hooks.opened();
     });
     socket.onmessage = current((event) => {
-      resumed = false;
       welcomedAt ||= Date.now();
       hooks.frame(event.data);
     });
@@ -150,8 +150,9 @@ export function createSocket(server: URL, path: () => string, signal: AbortSigna
     wake();
   });
   on(document, "resume", () => {
+    // Its socket is lost, which it learns now or has just learned. It may be used while hidden.
     resumed = true;
-    wake();
+    if (!ws && wait == Wait.Free) connect();
   });
   on(document, "securitypolicyviolation", ({ disposition, blockedURI, effectiveDirective }) => {
     if (ws?.readyState == 1 || disposition == "report" || !blockedURI.startsWith(socketOrigin(server))) return;
