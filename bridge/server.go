@@ -252,8 +252,11 @@ func (s *Server) stop(ctx context.Context) error {
 		_ = l.Close()
 	}
 	s.registry.Close()
+	settle, cancel := context.WithTimeout(ctx, time.Second)
+	s.agents.Settle(settle)
+	cancel()
 	s.agents.Close()
-	ctx, cancel := context.WithTimeout(ctx, 7*time.Second)
+	ctx, cancel = context.WithTimeout(ctx, 7*time.Second)
 	defer cancel()
 	s.pages.Wait(ctx) // for the pages' close handshakes
 	s.endBase()       // ends streams

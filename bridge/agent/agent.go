@@ -21,6 +21,7 @@
 package agent
 
 import (
+	"context"
 	"log/slog"
 	"net/http"
 	"sync"
@@ -83,6 +84,8 @@ type Handler struct {
 
 	mu       sync.Mutex
 	sessions map[string]*session // by session id, from initialize to the session's end
+	answers  int                 // POSTs under way
+	quiet    chan struct{}       // made by Settle, closed when answers is 0
 	opening  int                 // sessions between the limit's check and their entry
 	closed   bool
 	ended    sync.WaitGroup // one count per session
@@ -143,6 +146,35 @@ func (h *Handler) Sessions() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return len(h.sessions)
+}
+
+// Settle returns when no POST is under way, or with ctx. It is for the end: once
+// the pages have failed their calls, their callers still want to hear of it.
+func (h *Handler) Settle(ctx context.Context) {
+	h.mu.Lock()
+	if h.answers == 0 {
+		h.mu.Unlock()
+		return
+	}
+	if h.quiet == nil {
+		h.quiet = make(chan struct{})
+	}
+	quiet := h.quiet
+	h.mu.Unlock()
+	select {
+	case <-quiet:
+	case <-ctx.Done():
+	}
+}
+
+func (h *Handler) count(n int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.answers += n
+	if h.answers == 0 && h.quiet != nil {
+		close(h.quiet)
+		h.quiet = nil
+	}
 }
 
 // Close ends every session and waits for their goroutines.

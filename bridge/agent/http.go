@@ -54,6 +54,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func (h *Handler) servePost(w http.ResponseWriter, r *http.Request, s *session) {
+	h.count(1)
+	defer h.count(-1)
 	jsonOnly := acceptAll(r)
 	if s != nil {
 		s.begin()

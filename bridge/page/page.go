@@ -58,6 +58,9 @@ type Handler struct {
 	log      *slog.Logger
 	refused  atomic.Int64 // frames that were answered with an error, or dropped
 	sockets  sync.WaitGroup
+
+	mu       sync.Mutex
+	stopping bool // no further socket is counted
 }
 
 // New returns a handler that brings pages into the registry.
@@ -91,6 +94,11 @@ func (h *Handler) Refused() int64 { return h.refused.Load() }
 // nothing is accepted and closed with 4404, since a page can read a close
 // reason but not a refused handshake.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if !h.enter() {
+		http.Error(w, tenant.ErrStopping.Error(), http.StatusServiceUnavailable)
+		return
+	}
+	defer h.sockets.Done()
 	q := r.URL.Query()
 	origin := r.Header.Get("Origin")
 	// A session tenant's id is a capability, so any origin that holds one may
@@ -100,8 +108,6 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.log.Warn("page refused", "origin", clip(origin), "err", err) // Accept has answered
 		return
 	}
-	h.sockets.Add(1)
-	defer h.sockets.Done()
 	ws.SetReadLimit(h.opts.MaxFrame)
 	s := newSocket(h, ws, origin, q.Get("v") == "1")
 	defer s.wait()
@@ -133,8 +139,22 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.read(r.Context())
 }
 
-// Wait returns when no socket is open any more, or with ctx.
+func (h *Handler) enter() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.stopping {
+		return false
+	}
+	h.sockets.Add(1)
+	return true
+}
+
+// Wait takes no further socket, and returns when none is open any more, or with
+// ctx.
 func (h *Handler) Wait(ctx context.Context) {
+	h.mu.Lock()
+	h.stopping = true
+	h.mu.Unlock()
 	done := make(chan struct{})
 	go func() {
 		h.sockets.Wait()
