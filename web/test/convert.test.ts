@@ -3,9 +3,11 @@ import test from "node:test";
 import { toResult } from "../src/convert.ts";
 import { freshPage } from "./page.ts";
 
-const PNG = "\x89PNG\r\n\x1a\n", JPEG = "\xff\xd8\xff\xe0";
+const PNG = "\x89PNG\r\n\x1a\n";
+const PNG_URL = "data:image/png;base64," + btoa(PNG);
 const bytes = (text: string) => Uint8Array.from(text, (c) => c.charCodeAt(0));
-const media = (mimeType: string, text: string) => ({ content: [{ type: mimeType.slice(0, 5), data: btoa(text), mimeType }] });
+/** Binary as it is sent; its number is left out. */
+const binary = (text: string, mimeType?: string) => ({ content: [{ type: "resource", resource: { uri: "page://blob/", ...(mimeType && { mimeType }), blob: btoa(text) } }] });
 /** As the server will read it. */
 const wire = async (value: unknown) => JSON.parse(JSON.stringify({ result: await toResult(value) })).result;
 const tagged = (tag: string, fields: object = {}) => Object.assign(Object.create({ [Symbol.toStringTag]: tag }), fields);
@@ -50,14 +52,13 @@ const rows: [string, unknown, unknown][] = [
   ["DOMException", new DOMException("no", "AbortError"), { name: "AbortError", message: "no" }],
   ["RegExp", [/a+/g], ["/a+/g"]],
   ["URL", new URL("http://a/b"), "http://a/b"],
-  ["URLSearchParams", new URLSearchParams("a=1&b=2"), { a: "1", b: "2" }],
-  ["repeated keys", new URLSearchParams("a=1&a=2"), [["a", "1"], ["a", "2"]]],
-  ["Headers", new Headers({ a: "1" }), { a: "1" }],
-  ["Response", new Response("x", { status: 404 }), "[Response 404  default]"],
+  ["URLSearchParams", new URLSearchParams("a=1&b=2"), "[URLSearchParams]"],
+  ["Headers", new Headers({ a: "1" }), "[Headers]"],
+  ["Response", new Response("x", { status: 404 }), "[Response]"],
   ["Promise inside", { p: Promise.resolve() }, { p: "[Promise]" }],
   ["WeakMap", new WeakMap(), "[WeakMap]"],
   ["generator", (function* () {})(), "[Generator]"],
-  ["Blob inside", [new Blob(["abc"], { type: "text/plain" })], ["[Blob text/plain 3]"]],
+  ["Blob inside", [new Blob(["abc"], { type: "text/plain" })], ["[Blob]"]],
   ["typed array inside", { a: new Float32Array([1.5, 2]) }, { a: [1.5, 2] }],
   ["class instance", new Point(), { x: 1 }],
   ["no prototype", Object.assign(Object.create(null), { a: 1 }), { a: 1 }],
@@ -69,30 +70,30 @@ const rows: [string, unknown, unknown][] = [
   ["revoked proxy", revoked.proxy, "[throws: Cannot perform 'get' on a proxy that has been revoked]"],
   ["foreign window", [foreign], ["[Window]"]],
   ["element", node, ("BUTTON: " + node.outerHTML).slice(0, 200)],
-  ["document", { nodeType: 9, nodeName: "#document", textContent: null, URL: "http://a/" }, "#document: http://a/"],
+  ["document", { nodeType: 9, nodeName: "#document", textContent: null, URL: "http://a/" }, "#document: null"],
   ["sparse array", [1, , 3], [1, null, 3]],
   ["lone surrogate", "\ud800", "\ud800"],
-  ["PNG data URL", "data:image/png;base64," + btoa(PNG), media("image/png", PNG)],
-  ["JPEG under a PNG name", "data:image/png;base64," + btoa(JPEG), media("image/jpeg", JPEG)],
-  ["unpadded base64", "data:image/png;base64," + btoa(PNG).replace(/=+$/, ""), media("image/png", PNG)],
-  ["audio data URL", "data:audio/x;base64," + btoa("ID3abc"), media("audio/mpeg", "ID3abc")],
-  ["svg data URL", "data:image/svg+xml;base64," + btoa("<svg/>"), "[unusable image/svg+xml, 34 characters]"],
-  ["broken base64", "data:image/png;base64,@@@", "[unusable image/png, 25 characters]"],
-  ["not base64", "data:image/png," + PNG.slice(0, 4), "[unusable image/png, 19 characters]"],
+  ["image data URL", PNG_URL, PNG_URL],
+  ["svg data URL", "data:image/svg+xml;base64," + btoa("<svg/>"), "data:image/svg+xml;base64," + btoa("<svg/>")],
   ["html data URL", "data:text/html,<p>", "data:text/html,<p>"],
   ["text that begins alike", "data:image/ is a prefix, see", "data:image/ is a prefix, see"],
   ["nested data URL", { image: "data:image/png;base64,AA" }, { image: "data:image/png;base64,AA" }],
-  ["Blob with an image", new Blob([bytes(PNG)]), media("image/png", PNG)],
-  ["Uint8Array, a view", bytes("--GIF89a").subarray(2), media("image/gif", "GIF89a")],
-  ["ArrayBuffer", bytes("RIFF0000WEBPVP8 ").buffer, media("image/webp", "RIFF0000WEBPVP8 ")],
-  ["DataView", new DataView(bytes("RIFF0000WAVE").buffer), media("audio/wav", "RIFF0000WAVE")],
-  ["recorded audio", new Blob([bytes("\x1aE\xdf\xa3")], { type: "audio/webm;codecs=opus" }), media("audio/webm", "\x1aE\xdf\xa3")],
+  ["Blob with an image", new Blob([bytes(PNG)], { type: "image/png" }), binary(PNG, "image/png")],
+  ["Uint8Array, a view", bytes("--GIF89a").subarray(2), binary("GIF89a")],
+  ["ArrayBuffer", bytes("RIFF0000WEBPVP8 ").buffer, binary("RIFF0000WEBPVP8 ")],
+  ["DataView", new DataView(bytes("RIFF0000WAVE").buffer), binary("RIFF0000WAVE")],
+  ["recorded audio", new Blob([bytes("\x1aE\xdf\xa3")], { type: "audio/webm;codecs=opus" }), binary("\x1aE\xdf\xa3", "audio/webm")],
   ["text Blob", new Blob(["héllo"], { type: "text/plain;charset=utf-8" }), "héllo"],
   ["JSON Blob", new Blob(['{"a":1}'], { type: "application/json" }), '{"a":1}'],
 ];
 
 for (const [name, value, want] of rows) {
-  test(`result: ${name}`, async () => assert.deepEqual(await wire(value), want));
+  test(`result: ${name}`, async () => {
+    const got = await wire(value);
+    const resource = got?.content?.[0]?.resource;
+    if (resource) resource.uri = resource.uri.replace(/\d+$/, "");
+    assert.deepEqual(got, want);
+  });
 }
 
 test("result: other binary is an embedded resource", async () => {
@@ -119,17 +120,17 @@ test("result: a Blob over the limit is refused unread", async () => {
 test("result: depth and number of values are bounded, and say so", async () => {
   let deep: any = "end";
   for (let i = 0; i < 100; i++) deep = { deep };
-  assert.match(JSON.stringify(await toResult(deep)), /\[cut: too deep\]/);
+  assert.match(JSON.stringify(await toResult(deep)), /\[too deep\]/);
   const long: any = await toResult([Array(200_000).fill(1), 2]);
   assert.ok(long[0].length <= 100_001);
-  assert.equal(long[0].at(-1), "[cut: too many values]");
+  assert.equal(long[0].at(-1), "[too many]");
   const sparse: any = await toResult(Array(4_000_000_000));
   assert.ok(sparse.length <= 100_001);
 });
 
 test("result: canvases and pictures", async (t) => {
   freshPage();
-  const url = "data:image/png;base64," + btoa(PNG);
+  const url = PNG_URL;
   const drawn: unknown[][] = [];
   (document as any).createElement = () => ({
     getContext: () => ({ drawImage: (...args: unknown[]) => drawn.push(["draw", ...args]), putImageData: (...args: unknown[]) => drawn.push(["put", ...args]) }),
@@ -138,18 +139,15 @@ test("result: canvases and pictures", async (t) => {
       return url;
     },
   });
-  assert.deepEqual(await wire(tagged("HTMLCanvasElement", { toDataURL: () => url })), media("image/png", PNG));
+  assert.deepEqual(await wire(tagged("HTMLCanvasElement", { toDataURL: () => url })), url);
   for (const tag of ["OffscreenCanvas", "ImageBitmap", "ImageData"]) {
     const picture = tagged(tag, { width: 3, height: 2 });
     drawn.length = 0;
-    assert.deepEqual(await wire(picture), media("image/png", PNG));
+    assert.deepEqual(await wire(picture), url);
     assert.deepEqual(drawn, [[tag == "ImageData" ? "put" : "draw", picture, 0, 0], [3, 2]]);
   }
   await t.test("a tainted one fails with the browser's words", async () => {
     const tainted = tagged("HTMLCanvasElement", { toDataURL() { throw new DOMException("Tainted canvases may not be exported.", "SecurityError"); } });
     await assert.rejects(toResult(tainted), /Tainted/);
-  });
-  await t.test("an empty one is a note", async () => {
-    assert.equal(await wire(tagged("HTMLCanvasElement", { toDataURL: () => "data:," })), "[unusable , 6 characters]");
   });
 });

@@ -19,7 +19,7 @@ for (const [name, href, permission, want, more] of [
   ["public http", "http://app.example/", "denied", "http"],
   ["a name that looks local", "https://localhost.example/", "denied", "denied"],
   ["server elsewhere", "https://app.example/", "denied", "down", { server: new URL("https://bridge.example") }],
-  ["offline", "http://localhost:8080/", undefined, "offline", { offline: true }],
+  ["offline", "http://localhost:8080/", undefined, "down", { offline: true }],
 ] as [string, string, string | undefined, string, { opened?: boolean; server?: URL; offline?: boolean }?][]) {
   test(`cause: ${name}`, async () => {
     freshPage(href);
@@ -30,7 +30,7 @@ for (const [name, href, permission, want, more] of [
 }
 
 test("only what a retry may cure is retried", () => {
-  const lasting = (["csp", "mixed", "http", "denied", "prompt", "offline", "down"] as const).filter(isLasting);
+  const lasting = (["csp", "mixed", "http", "denied", "prompt", "down"] as const).filter(isLasting);
   assert.deepEqual(lasting, ["csp", "mixed", "denied", "prompt"]);
 });
 
@@ -41,14 +41,13 @@ test("each line names both ends and what to do", () => {
     ["denied", undefined, /"Apps on device" > Allow/],
     ["prompt", undefined, /Allow/],
     ["mixed", undefined, /http:\/\/localhost/],
-    ["http", undefined, /https/],
-    ["offline", undefined, /offline/],
+    ["http", undefined, /public http pages/],
     ["down", undefined, /is jsbridge running/],
     ["down", " (1001 stopping)", /\(1001 stopping\)/],
     ["pending", undefined, /http:\/\/localhost:8766\//],
     [1000, " (1000 left)", /\(1000 left\).*__mcpReconnect/],
-    [1008, " (1008 no)", /http:\/\/localhost:8766\//],
-    [4404, " (4404 gone)", /\(4404 gone\).*snippet/],
+    [1008, " (origin refused)", /origin refused/],
+    [4404, " (4404 gone)", /\(4404 gone\)/],
     [4409, " (4409 replaced)", /\(4409 replaced\).*__mcpReconnect/],
   ] as const) {
     const line = explain(kind, local, detail);

@@ -124,7 +124,7 @@ test("an unknown or reserved name is an error that says what there is", async ()
   const d = setup({ add: () => 1, find: () => 2 });
   for (const name of ["gone", "__register_tool_by_code__"]) {
     await d.call(call("1", name));
-    assert.equal(d.sent.pop().error.message, `${name} is not available in this version of the page, which has: add,find`);
+    assert.equal(d.sent.pop().error.message, `this page has no tool ${name}, only: add,find`);
   }
 });
 

@@ -15,7 +15,7 @@ function setup(href?: string): void {
   told = [];
   ended = 0;
   stop = new AbortController();
-  socket = createSocket(server, () => "/ws?x", stop.signal, { opened() {}, frame() {}, ended: () => ended++, tell: (kind) => told.push(kind) });
+  socket = createSocket(server, () => "/ws?x", stop.signal, { opened() {}, frame() {}, ended: () => ended++, seen: () => "7-1", tell: (kind) => told.push(kind) });
 }
 beforeEach(() => setup());
 
@@ -139,7 +139,7 @@ test("offline: slow, and at once when online again", async () => {
   socket.connect();
   (navigator as any).onLine = false;
   await end();
-  assert.deepEqual(told, ["offline"]);
+  assert.deepEqual(told, ["down"]);
   tick(250);
   tick(29_999);
   assert.equal(count(), 1);
@@ -163,7 +163,7 @@ test("pagehide closes with 4000, and coming back connects at once", async () => 
   socket.connect();
   const first = connected();
   fire("window", "pagehide");
-  assert.deepEqual(first.closed, [4000, "pagehide"]);
+  assert.deepEqual(first.closed, [4000, "pagehide 7-1"]);
   assert.equal(ended, 1);
   first.end(4000);
   tick(60_000);
@@ -173,6 +173,18 @@ test("pagehide closes with 4000, and coming back connects at once", async () => 
   (document as any).hidden = true;
   fire("window", "pageshow", { persisted: true });
   assert.equal(count(), 2);
+});
+
+test("a thawed page connects at once though hidden, also after a late message", async () => {
+  socket.connect();
+  const first = connected();
+  (document as any).hidden = true;
+  fire("document", "resume");
+  first.say({ type: "probe", id: "1" });
+  first.end(1006);
+  await settle();
+  assert.equal(count(), 2);
+  assert.deepEqual(told, []);
 });
 
 test("a page that had ended stays so through the back/forward cache", async () => {
