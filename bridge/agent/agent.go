@@ -79,6 +79,8 @@ type Handler struct {
 	posts    sync.Map // postHeader's value → *stream, while the POST runs
 	postKeys atomic.Uint64
 
+	progressEvery time.Duration // fixed but for tests
+
 	stop   chan struct{}
 	reaper sync.WaitGroup
 
@@ -111,7 +113,7 @@ func New(r *tenant.Registry, opts Options) *Handler {
 	if opts.MaxBody == 0 {
 		opts.MaxBody = DefaultMaxBody
 	}
-	h := &Handler{registry: r, opts: opts, log: opts.Logger, stop: make(chan struct{}), sessions: make(map[string]*session)}
+	h := &Handler{registry: r, opts: opts, log: opts.Logger, progressEvery: progressEvery, stop: make(chan struct{}), sessions: make(map[string]*session)}
 	h.builtins = makeBuiltins()
 	h.builtinTools = listBuiltins(h.builtins)
 	h.idle = mcp.NewServer(h.implementation(), nil)

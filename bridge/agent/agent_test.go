@@ -327,6 +327,68 @@ func TestProgressAndLogs(t *testing.T) {
 	}
 }
 
+// A client that asked for progress hears that a silent page's call goes on; one
+// that did not gets comments, so that nothing cuts its connection.
+func TestSilentCallIsKeptAlive(t *testing.T) {
+	s := newSide(t, Options{KeepAlive: 10 * time.Millisecond}, tenant.Options{})
+	s.progressEvery = 10 * time.Millisecond
+	c := s.connect()
+	tn := s.tenantOf(c)
+	release := make(chan struct{})
+	s.join(tn, `[{"name":"a","description":""}]`, func(l *tenant.Link, f tenant.CallFrame) {
+		<-release
+		_ = l.Answer(f.ID, tenant.Answer{})
+	})
+	done := make(chan error, 1)
+	go func() {
+		p := &mcp.CallToolParams{Name: "p__a"}
+		p.SetProgressToken("tok")
+		_, err := c.CallTool(context.Background(), p)
+		done <- err
+	}()
+	waitUntil(t, "three reports", func() bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return len(c.notes) >= 3
+	})
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url, strings.NewReader(`{"jsonrpc":"2.0","id":99,"method":"tools/call","params":{"name":"p__a"}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set(sessionHeader, c.ID())
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	lines := bufio.NewReader(res.Body)
+	for seen := 0; seen < 3; {
+		line, err := lines.ReadString('\n')
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasPrefix(line, ": keep-alive") {
+			seen++
+		}
+	}
+	close(release)
+	rest, err := io.ReadAll(lines)
+	if err != nil || !strings.Contains(string(rest), "done (no value)") {
+		t.Errorf("after the comments: %s, %v", rest, err)
+	}
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i := 1; i < len(c.notes); i++ {
+		if c.notes[i].Progress <= c.notes[i-1].Progress {
+			t.Errorf("progress does not increase: %g, %g", c.notes[i-1].Progress, c.notes[i].Progress)
+		}
+	}
+}
+
 func TestSessionLimit(t *testing.T) {
 	s := newSide(t, Options{MaxSessions: 1}, tenant.Options{})
 	c := s.connect()

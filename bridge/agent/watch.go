@@ -35,7 +35,7 @@ func newWatch(ctx context.Context, s *session, req *mcp.CallToolRequest, label s
 	w := &watch{s: s, ctx: ctx, req: req, label: label, token: req.Params.GetProgressToken(), begun: time.Now()}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.timer = time.AfterFunc(progressEvery, w.beat)
+	w.timer = time.AfterFunc(s.h.progressEvery, w.beat)
 	return w
 }
 
@@ -56,7 +56,7 @@ func (w *watch) event(e tenant.Event) {
 	case e.Progress != nil && w.token != nil:
 		w.total = e.Progress.Total
 		w.tell(e.Progress.Progress, e.Progress.Message)
-		w.timer.Reset(progressEvery)
+		w.timer.Reset(w.s.h.progressEvery)
 	case e.Log != nil:
 		_ = w.req.Session.Log(w.ctx, &mcp.LoggingMessageParams{
 			Level: mcp.LoggingLevel(e.Log.Level), Logger: e.Log.Logger, Data: e.Log.Data,
@@ -78,7 +78,7 @@ func (w *watch) beat() {
 		st.(*stream).keepAlive()
 		return // which goes on by itself
 	}
-	w.timer.Reset(progressEvery)
+	w.timer.Reset(w.s.h.progressEvery)
 }
 
 // tell sends progress that is more than what was told before. w.mu must be held.

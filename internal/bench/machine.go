@@ -1,0 +1,63 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// describeMachine says where the figures come from, as far as /proc tells.
+func describeMachine() string {
+	cpu := "unknown processor"
+	if info, err := os.ReadFile("/proc/cpuinfo"); err == nil {
+		for line := range strings.Lines(string(info)) {
+			if name, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(name) == "model name" {
+				cpu = strings.TrimSpace(value)
+				break
+			}
+		}
+	}
+	kernel := ""
+	if release, err := os.ReadFile("/proc/sys/kernel/osrelease"); err == nil {
+		kernel = " " + strings.TrimSpace(string(release))
+	}
+	return fmt.Sprintf("%s, GOMAXPROCS %d, %s, %s/%s%s, load average %s before",
+		cpu, runtime.GOMAXPROCS(0), runtime.Version(), runtime.GOOS, runtime.GOARCH, kernel, loadAverage())
+}
+
+// loadAverage is that of the last minute: above the number of processors before
+// the run, others were at work.
+func loadAverage() string {
+	text, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		return "unknown"
+	}
+	one, _, _ := strings.Cut(string(text), " ")
+	return one
+}
+
+// cpuTime is what a process has used so far, of all its threads; 0 where there
+// is no /proc.
+func cpuTime(pid int) time.Duration {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0
+	}
+	// The second field is a name in brackets, with anything in it. After it
+	// utime and stime are the 12th and 13th, in ticks of which Linux shows
+	// 100 a second on every machine.
+	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
+	if len(fields) < 13 {
+		return 0
+	}
+	user, err1 := strconv.ParseInt(string(fields[11]), 10, 64)
+	system, err2 := strconv.ParseInt(string(fields[12]), 10, 64)
+	if err1 != nil || err2 != nil {
+		return 0
+	}
+	return time.Duration(user+system) * (time.Second / 100)
+}
