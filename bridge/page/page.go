@@ -30,6 +30,9 @@ const (
 	DefaultPingInterval = 15 * time.Second
 	DefaultWriteTimeout = 10 * time.Second
 
+	// Sockets that are told 4404 at one time: anybody may ask for one.
+	maxRefusals = 64
+
 	maxNote  = 1 << 10 // bytes of a progress message or logger name
 	maxLabel = 256     // bytes of a page's label
 )
@@ -58,6 +61,7 @@ type Handler struct {
 	log      *slog.Logger
 	refused  atomic.Int64 // frames that were answered with an error, or dropped
 	sockets  sync.WaitGroup
+	refusals chan struct{} // one entry for each socket that is being refused
 
 	mu       sync.Mutex
 	stopping bool // no further socket is counted
@@ -83,7 +87,7 @@ func New(r *tenant.Registry, opts Options) *Handler {
 	if opts.WriteTimeout == 0 {
 		opts.WriteTimeout = DefaultWriteTimeout
 	}
-	return &Handler{registry: r, opts: opts, log: opts.Logger}
+	return &Handler{registry: r, opts: opts, log: opts.Logger, refusals: make(chan struct{}, maxRefusals)}
 }
 
 // Refused counts the frames that were dropped or answered with an error.
@@ -101,6 +105,17 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer h.sockets.Done()
 	q := r.URL.Query()
 	origin := r.Header.Get("Origin")
+	t, known := h.find(q.Get("tenant"))
+	if !known {
+		select {
+		case h.refusals <- struct{}{}:
+			defer func() { <-h.refusals }()
+		default:
+			h.log.Warn("page refused: too many connect strings that name nothing", "origin", clip(origin))
+			http.Error(w, "too many connections with a connect string that names nothing", http.StatusServiceUnavailable)
+			return
+		}
+	}
 	// A session tenant's id is a capability, so any origin that holds one may
 	// join; names that anybody can guess will need their own origin rule.
 	ws, err := websocket.Accept(w, r, &websocket.AcceptOptions{InsecureSkipVerify: true, CompressionMode: websocket.CompressionDisabled})
@@ -112,8 +127,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s := newSocket(h, ws, origin, q.Get("v") == "1")
 	defer s.wait()
 
-	t, ok := h.find(q.Get("tenant"))
-	if !ok {
+	if !known {
 		h.log.Warn("page refused: its connect string names nothing", "origin", clip(origin))
 		s.close(closing{codeUnknownTenant, "this snippet names no session that is here; ask your agent for a new one"})
 		s.awaitClose(r.Context())

@@ -179,6 +179,30 @@ func TestPageLimit(t *testing.T) {
 	}
 }
 
+// Whoever names no tenant can't hold more than some sockets, and hinders nobody.
+func TestStrangersAreBounded(t *testing.T) {
+	s := newSide(t, Options{}, tenant.Options{})
+	turnedAway := 0
+	for range maxRefusals + 20 {
+		ws, res, err := websocket.Dial(t.Context(), s.url+"/ws?tenant=nobody", nil)
+		if err == nil {
+			defer func() { _ = ws.CloseNow() }() // it does not answer the close handshake
+			continue
+		}
+		if res == nil || res.StatusCode != http.StatusServiceUnavailable {
+			t.Fatalf("dial: %v", err)
+		}
+		turnedAway++
+	}
+	if turnedAway == 0 {
+		t.Error("nobody was turned away")
+	}
+	go answerAll(s.dial("&v=1", "good"))
+	if err := s.call("good__x", `{}`); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestRefusedToolsAreNamed(t *testing.T) {
 	s := newSide(t, Options{}, tenant.Options{})
 	ws := s.dial("&v=1", "one")
