@@ -27,6 +27,10 @@ generate:
 bench:
 	$(GO) run ./internal/bench
 
+# -fuzzminimizetime: or Go spends most of the minute on shrinking what it found.
+FUZZ = $(GO) test -run '^$$' -fuzztime 60s -fuzzminimizetime 20x
 fuzz:
-	$(GO) test -run '^$$' -fuzz FuzzParse -fuzztime 60s ./manifest
-	$(GO) test -run '^$$' -fuzz FuzzCheckArguments -fuzztime 60s ./manifest
+	$(FUZZ) -fuzz FuzzParse ./manifest
+	$(FUZZ) -fuzz FuzzCheckArguments ./manifest
+	$(FUZZ) -fuzz FuzzPublish ./bridge/agent
+	$(FUZZ) -fuzz FuzzDecodeFrame ./bridge/page
