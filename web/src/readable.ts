@@ -60,19 +60,20 @@ export function readable(root: unknown): unknown {
     }
     if (value.nodeType && value.nodeName) return describeNode(value);
     if (tag == "RegExp") return String(value);
-    if (tag == "Set") value = [...value];
-    let keys: Iterable<any> & { length?: number } = Object.keys(value);
+    if (/^(Set|Map)$/.test(tag)) value = [...value];
     if (tag == "Map") {
-      value = [...value];
       const record = Object.fromEntries(value);
       // As pairs only when an object would lose something.
-      if (value.every(([key]: [unknown]) => typeof key == "string") && (keys = Object.keys(record)).length == value.length) value = record;
-    } else if (/^(Error|DOMException)$/.test(tag)) keys = ["name", "message", "cause", ...keys];
-    else if (!keys.length && !/^(Object|Array)$/.test(tag)) return `[${tag}]`;
-    const isList = Array.isArray(value) || ArrayBuffer.isView(value);
+      if (value.every(([key]: [unknown]) => typeof key == "string") && Object.keys(record).length == value.length) value = record;
+    }
+    const isList = Array.isArray(value) || (ArrayBuffer.isView(value) && (value as any).keys);
+    // Not the keys of a list, which may be large: it is cut below.
+    let keys = isList ? value.keys() : Object.keys(value);
+    if (/^(Error|DOMException)$/.test(tag)) keys = ["name", "message", "cause", ...keys];
+    else if (keys.length == 0 && !/^(Object|Map)$/.test(tag)) return `[${tag}]`;
     // No prototype, so that a key __proto__ is a key like any other.
     const out = isList ? [] : Object.create(null);
-    for (const key of isList ? value.keys() : keys) {
+    for (const key of keys) {
       out[key] = left-- > 0 ? read(value, key, `${path}.${key}`) : "[too many]";
       if (left < 0) break;
     }

@@ -177,6 +177,35 @@ test("pagehide tells which call was the last that came over this socket", async 
   assert.deepEqual(second.closed, [4000, "pagehide -"]);
 });
 
+test("pagehide tells of no call where there was none, and of none from before a reconnect", async () => {
+  const idle = await connect();
+  fire("window", "pagehide", {});
+  assert.deepEqual(idle.closed, [4000, "pagehide -"]);
+  fire("window", "pageshow", { persisted: true });
+  FakeSocket.last.open();
+  FakeSocket.last.say({ type: "call", id: "2-1", name: "gone", args: {} });
+  FakeSocket.last.say({ type: "probe", id: "p" });
+  FakeSocket.last.end(1001, "stopping");
+  await settle();
+  tick(500);
+  const next = FakeSocket.last;
+  next.open();
+  fire("window", "pagehide", {});
+  assert.equal(FakeSocket.all.length, 3);
+  assert.deepEqual(next.closed, [4000, "pagehide -"]);
+});
+
+test("pagehide tells of a call that is answered, or that the page has no tool for", async () => {
+  const ws = await connect();
+  ws.say({ type: "call", id: "1-1", name: "a", args: {} });
+  ws.say({ type: "call", id: "1-2", name: "gone", args: {} });
+  await settle();
+  assert.equal(ws.messages("call_result").length, 2);
+  ws.say({ type: "cancel", id: "1-1" });
+  fire("window", "pagehide", {});
+  assert.deepEqual(ws.closed, [4000, "pagehide 1-2"]);
+});
+
 test("problems, the server's and the page's own, are told once each", async () => {
   page.__mcpTools.push({ name: "lame" }, null);
   const ws = await connect();

@@ -46,6 +46,8 @@ const rows: [string, unknown, unknown][] = [
   ["Map with text keys", new Map([["a", 1], ["__proto__", 2]]), JSON.parse('{"a":1,"__proto__":2}')],
   ["Map with other keys", new Map<unknown, unknown>([[1, "a"], [{ k: 1 }, "b"]]), [[1, "a"], [{ k: 1 }, "b"]]],
   ["Set", new Set([1, "a"]), [1, "a"]],
+  ["empty Set, Map and typed array inside", { s: new Set(), m: new Map(), t: new Uint8Array() }, { s: [], m: {}, t: [] }],
+  ["DataView inside", { d: new DataView(new ArrayBuffer(1)) }, { d: "[DataView]" }],
   ["Date", new Date(0), "1970-01-01T00:00:00.000Z"],
   ["invalid Date", new Date(NaN), "Invalid Date"],
   ["Error with cause", error, { name: "TypeError", message: "bad", cause: { name: "Error", message: "worse" }, code: 7 }],
@@ -54,6 +56,7 @@ const rows: [string, unknown, unknown][] = [
   ["URL", new URL("http://a/b"), "http://a/b"],
   ["URLSearchParams", new URLSearchParams("a=1&b=2"), "[URLSearchParams]"],
   ["Headers", new Headers({ a: "1" }), "[Headers]"],
+  ["FormData", new FormData(), "[FormData]"],
   ["Response", new Response("x", { status: 404 }), "[Response]"],
   ["Promise inside", { p: Promise.resolve() }, { p: "[Promise]" }],
   ["WeakMap", new WeakMap(), "[WeakMap]"],
@@ -79,12 +82,14 @@ const rows: [string, unknown, unknown][] = [
   ["text that begins alike", "data:image/ is a prefix, see", "data:image/ is a prefix, see"],
   ["nested data URL", { image: "data:image/png;base64,AA" }, { image: "data:image/png;base64,AA" }],
   ["Blob with an image", new Blob([bytes(PNG)], { type: "image/png" }), binary(PNG, "image/png")],
+  ["Blob without a type", new Blob([bytes(PNG)]), binary(PNG)],
   ["Uint8Array, a view", bytes("--GIF89a").subarray(2), binary("GIF89a")],
   ["ArrayBuffer", bytes("RIFF0000WEBPVP8 ").buffer, binary("RIFF0000WEBPVP8 ")],
   ["DataView", new DataView(bytes("RIFF0000WAVE").buffer), binary("RIFF0000WAVE")],
   ["recorded audio", new Blob([bytes("\x1aE\xdf\xa3")], { type: "audio/webm;codecs=opus" }), binary("\x1aE\xdf\xa3", "audio/webm")],
   ["text Blob", new Blob(["héllo"], { type: "text/plain;charset=utf-8" }), "héllo"],
   ["JSON Blob", new Blob(['{"a":1}'], { type: "application/json" }), '{"a":1}'],
+  ["SVG Blob", new Blob(["<svg/>"], { type: "image/svg+xml" }), "<svg/>"],
 ];
 
 for (const [name, value, want] of rows) {
@@ -97,13 +102,16 @@ for (const [name, value, want] of rows) {
 }
 
 test("result: other binary is an embedded resource", async () => {
+  const uris = new Set<string>();
   for (const [value, mimeType] of [[new Blob([bytes("%PDF-")], { type: "application/pdf" }), "application/pdf"], [new Uint8Array([0xff, 0xfb, 1]), undefined], [new Blob([bytes("OggS")], { type: "video/ogg" }), "video/ogg"]] as const) {
     const { content } = await wire(value);
+    uris.add(content[0].resource.uri);
     assert.match(content[0].resource.uri, /^page:\/\/blob\/\d+$/);
     assert.equal(content[0].type, "resource");
     assert.equal(content[0].resource.mimeType, mimeType);
     assert.equal(typeof content[0].resource.blob, "string");
   }
+  assert.equal(uris.size, 3, "each has its own address");
 });
 
 test("result: every byte of a large array arrives", async () => {

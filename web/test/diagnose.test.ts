@@ -46,8 +46,8 @@ test("each line names both ends and what to do", () => {
     ["down", " (1001 stopping)", /\(1001 stopping\)/],
     ["pending", undefined, /http:\/\/localhost:8766\//],
     [1000, " (1000 left)", /\(1000 left\).*__mcpReconnect/],
-    [1008, " (origin refused)", /origin refused/],
-    [4404, " (4404 gone)", /\(4404 gone\)/],
+    [1008, " (origin refused)", /: ended \(origin refused\); __mcpReconnect\(\) connects again$/],
+    [4404, " (4404 gone)", /: ended \(4404 gone\); __mcpReconnect\(\) connects again$/],
     [4409, " (4409 replaced)", /\(4409 replaced\).*__mcpReconnect/],
   ] as const) {
     const line = explain(kind, local, detail);

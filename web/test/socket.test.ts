@@ -8,14 +8,16 @@ const server = new URL("http://localhost:8766");
 let socket: Socket;
 let told: unknown[];
 let ended = 0;
+let seen = "-";
 let stop: AbortController;
 
 function setup(href?: string): void {
   freshPage(href);
   told = [];
   ended = 0;
+  seen = "-";
   stop = new AbortController();
-  socket = createSocket(server, () => "/ws?x", stop.signal, { opened() {}, frame() {}, ended: () => ended++, seen: () => "7-1", tell: (kind) => told.push(kind) });
+  socket = createSocket(server, () => "/ws?x", stop.signal, { opened() {}, frame() {}, ended: () => ended++, seen: () => seen, tell: (kind) => told.push(kind) });
 }
 beforeEach(() => setup());
 
@@ -163,7 +165,7 @@ test("pagehide closes with 4000, and coming back connects at once", async () => 
   socket.connect();
   const first = connected();
   fire("window", "pagehide");
-  assert.deepEqual(first.closed, [4000, "pagehide 7-1"]);
+  assert.deepEqual(first.closed, [4000, "pagehide -"]);
   assert.equal(ended, 1);
   first.end(4000);
   tick(60_000);
@@ -173,6 +175,16 @@ test("pagehide closes with 4000, and coming back connects at once", async () => 
   (document as any).hidden = true;
   fire("window", "pageshow", { persisted: true });
   assert.equal(count(), 2);
+});
+
+test("pagehide asks for the newest call only when it closes", () => {
+  socket.connect();
+  for (seen of ["7-1", "7-2", "-"]) {
+    const ws = connected();
+    fire("window", "pagehide");
+    assert.deepEqual(ws.closed, [4000, "pagehide " + seen]);
+    fire("window", "pageshow", { persisted: true });
+  }
 });
 
 test("a thawed page connects at once though hidden, also after a late message", async () => {

@@ -87,8 +87,12 @@ test("every change through window is noticed", () => {
     assert.ok(changes > 0, name);
   }
   page.__mcpTools = own;
+  changes = 0;
   own.length = 0;
-  own.push({ name: "z", fn });
+  own.push({ name: "y", fn }, { name: "z", fn });
+  own.shift();
+  assert.equal(changes, 0, "the page's own array is left alone");
+  assert.deepEqual(Reflect.ownKeys(own), ["0", "length"]);
   assert.deepEqual(readTools().map((t) => t.name), ["z"]);
   changes = 0;
   readManifest();
@@ -119,6 +123,21 @@ test("declared after the script, or frozen, or out of reach", () => {
   watch();
   got = [{ name: "other", fn }];
   assert.deepEqual(readTools().map((t) => t.name), ["other"]);
+});
+
+test("a top-level var stays as it is, and is read all the same", () => {
+  const own = [{ name: "a", fn }];
+  // Not on the global object: what can't be replaced can't be deleted after the test either.
+  const real = page.window;
+  page.window = Object.defineProperty(Object.create(real), "__mcpTools", { value: own, writable: true, configurable: false });
+  try {
+    watch();
+    assert.equal(page.window.__mcpTools, own);
+    own.push({ name: "b", fn });
+    assert.deepEqual(manifest().tools.map((t: any) => t.name), ["a", "b"]);
+  } finally {
+    page.window = real;
+  }
 });
 
 test("watching again, as a second script does, changes nothing", () => {
