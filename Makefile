@@ -7,8 +7,9 @@ STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 run:
 	$(GO) run ./cmd/jsbridge
 
+# -count=1: some tests build and run programs, of which Go's test cache knows nothing.
 test: lint web
-	$(GO) test -race -timeout 10m ./...
+	$(GO) test -race -timeout 10m -count=1 ./...
 
 lint:
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); \
