@@ -200,15 +200,6 @@ func (s *Server) notFound(w http.ResponseWriter, r *http.Request) {
 	writeProblem(w, http.StatusNotFound, detail)
 }
 
-// Addrs are the addresses listened on.
-func (s *Server) Addrs() []net.Addr {
-	addrs := make([]net.Addr, len(s.listeners))
-	for i, l := range s.listeners {
-		addrs[i] = l.Addr()
-	}
-	return addrs
-}
-
 // Port is the port listened on.
 func (s *Server) Port() int { return s.listeners[0].Addr().(*net.TCPAddr).Port }
 

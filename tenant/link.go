@@ -55,7 +55,6 @@ func (l *Link) name() pageName {
 // Registration is what a page's tools were published as.
 type Registration struct {
 	Prefix   string
-	Label    string
 	Tools    []*manifest.Tool
 	Names    []string // in the order of Tools
 	Problems []manifest.Problem
@@ -122,7 +121,7 @@ func (p *Page) publishLocked() (after func(), reg Registration) {
 		p.names = manifest.PublishedNames(p.prefix, m.Tools, p.tenant.reg.opts.MaxName)
 		reg = Registration{Tools: m.Tools, Problems: m.Problems}
 	}
-	reg.Prefix, reg.Label, reg.Names = p.prefix, p.label, p.names
+	reg.Prefix, reg.Names = p.prefix, p.names
 	after = p.tenant.rebuildLocked()
 	p.changeLocked()
 	return after, reg

@@ -28,7 +28,6 @@ type Page struct {
 	id       string
 	instance string
 	origin   string
-	joined   time.Time
 
 	// Guarded by tenant.mu.
 	label    string
@@ -50,7 +49,6 @@ type Info struct {
 	ID, Label, Prefix, Origin string
 	URL, Title, Summary       string
 	State                     State
-	Joined                    time.Time
 	Tools                     []Entry // by published name
 	Problems                  []manifest.Problem
 }
@@ -59,7 +57,7 @@ type Info struct {
 func (p *Page) Info() Info {
 	p.tenant.mu.Lock()
 	defer p.tenant.mu.Unlock()
-	info := Info{ID: p.id, Label: p.label, Prefix: p.prefix, Origin: p.origin, State: p.stateLocked(), Joined: p.joined}
+	info := Info{ID: p.id, Label: p.label, Prefix: p.prefix, Origin: p.origin, State: p.stateLocked()}
 	if m := p.manifest; m != nil {
 		info.URL, info.Title, info.Summary = m.URL, m.Title, m.Summary
 		info.Problems = m.Problems

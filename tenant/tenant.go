@@ -163,8 +163,7 @@ func (t *Tenant) Join(j Joining) (*Link, error) {
 		old = p.link
 		p.stopGraceLocked()
 	} else {
-		p = &Page{tenant: t, id: uuid.NewString(), instance: j.Instance, origin: j.Origin,
-			joined: time.Now(), changed: make(chan struct{})}
+		p = &Page{tenant: t, id: uuid.NewString(), instance: j.Instance, origin: j.Origin, changed: make(chan struct{})}
 		t.pages = append(t.pages, p)
 	}
 	l.page = p
