@@ -203,6 +203,34 @@ func TestStrangersAreBounded(t *testing.T) {
 	}
 }
 
+// An answer too many is dropped and counted, and does no harm.
+func TestSecondAnswerIsCounted(t *testing.T) {
+	s := newSide(t, Options{}, tenant.Options{})
+	ws := s.dial("&v=1", "twice")
+	done := make(chan error, 1)
+	go func() { done <- s.call("twice__x", `{}`) }()
+	for {
+		_, data, err := ws.Read(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var f struct{ Type, ID string }
+		if json.Unmarshal(data, &f) != nil || f.Type != "call" {
+			continue
+		}
+		for range 2 {
+			if err := ws.Write(t.Context(), websocket.MessageText, fmt.Appendf(nil, `{"type":"call_result","id":%q,"result":{}}`, f.ID)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		break
+	}
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	s.waitFor("the second answer to be counted", func() bool { return s.Refused() == 1 })
+}
+
 func TestRefusedToolsAreNamed(t *testing.T) {
 	s := newSide(t, Options{}, tenant.Options{})
 	ws := s.dial("&v=1", "one")
