@@ -14,15 +14,17 @@ import (
 
 // allowed lists what each package of this module may import of this module.
 var allowed = map[string][]string{
-	"jsbridge/cmd/jsbridge": {"jsbridge/bridge", "jsbridge/bridge/agent", "jsbridge/bridge/page", "jsbridge/tenant", "jsbridge/manifest", "jsbridge/web", "jsbridge/legacy-page"},
-	"jsbridge/bridge":       {"jsbridge/bridge/agent", "jsbridge/bridge/page", "jsbridge/tenant", "jsbridge/manifest"},
-	"jsbridge/bridge/agent": {"jsbridge/tenant", "jsbridge/manifest"},
-	"jsbridge/bridge/page":  {"jsbridge/tenant", "jsbridge/manifest"},
-	"jsbridge/tenant":       {"jsbridge/manifest"},
-	"jsbridge/manifest":     {},
-	"jsbridge/web":          {},
-	"jsbridge/web/bundle":   {},
-	"jsbridge/legacy-page":  {},
+	"jsbridge/cmd/jsbridge":     {"jsbridge/bridge", "jsbridge/bridge/agent", "jsbridge/bridge/page", "jsbridge/bridge/state", "jsbridge/tenant", "jsbridge/manifest", "jsbridge/web", "jsbridge/legacy-page"},
+	"jsbridge/bridge":           {"jsbridge/bridge/agent", "jsbridge/bridge/dashboard", "jsbridge/bridge/page", "jsbridge/bridge/state", "jsbridge/tenant", "jsbridge/manifest"},
+	"jsbridge/bridge/agent":     {"jsbridge/tenant", "jsbridge/manifest"},
+	"jsbridge/bridge/page":      {"jsbridge/tenant", "jsbridge/manifest"},
+	"jsbridge/bridge/dashboard": {"jsbridge/bridge/state", "jsbridge/tenant", "jsbridge/manifest"},
+	"jsbridge/bridge/state":     {"jsbridge/manifest"},
+	"jsbridge/tenant":           {"jsbridge/manifest"},
+	"jsbridge/manifest":         {},
+	"jsbridge/web":              {},
+	"jsbridge/web/bundle":       {},
+	"jsbridge/legacy-page":      {},
 }
 
 // only lists the foreign modules that belong to one package.
@@ -32,6 +34,8 @@ var only = map[string]string{
 	"github.com/evanw/esbuild":               "jsbridge/web/bundle",
 	"github.com/spf13/cobra":                 "jsbridge/cmd/jsbridge",
 	"github.com/google/jsonschema-go":        "jsbridge/manifest",
+	"github.com/gofrs/flock":                 "jsbridge/bridge/state",
+	"github.com/adrg/strutil":                "jsbridge/bridge/agent",
 }
 
 type goPackage struct {

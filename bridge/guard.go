@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"mime"
 	"net"
 	"net/http"
 	"net/netip"
@@ -63,12 +64,45 @@ func (g *guard) mcp(next http.Handler) http.Handler {
 			return
 		}
 		if !g.authorized(r) {
-			w.Header().Set("WWW-Authenticate", `Bearer realm="jsbridge"`)
-			writeProblem(w, http.StatusUnauthorized, "this server listens beyond loopback, so it wants the token it was started with (--token) as Authorization: Bearer <token>")
+			g.challenge(w)
 			return
 		}
 		next.ServeHTTP(w, r)
 	})
+}
+
+// api guards the dashboard's API. Only jsbridge's own pages, and programs that
+// are no browser, may use it: a page of any other origin, loopback ones too,
+// could approve itself otherwise. The content type keeps out what a page can
+// post without a preflight.
+func (g *guard) api(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		origin, site := r.Header.Get("Origin"), r.Header.Get("Sec-Fetch-Site")
+		switch {
+		case origin != "" && origin != "http://"+r.Host && origin != "https://"+r.Host,
+			site != "" && site != "same-origin" && site != "none":
+			g.refuse(w, r, "only the dashboard itself may use its API")
+			return
+		case r.Method != http.MethodGet && r.Method != http.MethodHead && contentType(r) != "application/json":
+			g.refuse(w, r, "send application/json")
+			return
+		}
+		if !g.authorized(r) {
+			g.challenge(w)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+func contentType(r *http.Request) string {
+	t, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")) // "" for none or a wrong one
+	return t
+}
+
+func (g *guard) challenge(w http.ResponseWriter) {
+	w.Header().Set("WWW-Authenticate", `Bearer realm="jsbridge"`)
+	writeProblem(w, http.StatusUnauthorized, "this server listens beyond loopback, so it wants the token it was started with (--token) as Authorization: Bearer <token>")
 }
 
 // authorized checks the token, in constant time so that it can't be guessed

@@ -16,12 +16,15 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"jsbridge/bridge/agent"
+	"jsbridge/bridge/dashboard"
 	"jsbridge/bridge/page"
+	"jsbridge/bridge/state"
 	"jsbridge/manifest"
 	"jsbridge/tenant"
 )
@@ -50,6 +53,12 @@ type Options struct {
 	Drain time.Duration
 	// Files are the bundled scripts and pages.
 	Files fs.FS
+	// State is the file of what outlives the process, "" for none.
+	State string
+	// AllowOrigins are origins, besides those in State and on loopback, whose
+	// pages may have root connections and join channels; "null" stands for pages
+	// without an origin of their own.
+	AllowOrigins []string
 
 	Tenant tenant.Options
 	Page   page.Options
@@ -61,15 +70,18 @@ type Server struct {
 	opts      Options
 	log       *slog.Logger
 	registry  *tenant.Registry
+	state     *state.File
 	pages     *page.Handler
 	agents    *agent.Handler
 	http      *http.Server
 	listeners []net.Listener
 
-	base    context.Context // of every request; ends when Stop has drained
-	endBase context.CancelFunc
-	serving sync.WaitGroup
-	failed  chan error // a listener's unexpected end
+	watching sync.WaitGroup // the state file's watcher
+	endWatch context.CancelFunc
+	base     context.Context // of every request; ends when Stop has drained
+	endBase  context.CancelFunc
+	serving  sync.WaitGroup
+	failed   chan error // a listener's unexpected end
 
 	startOnce, stopOnce sync.Once
 	stopErr             error
@@ -99,7 +111,15 @@ func New(ctx context.Context, opts Options) (*Server, error) {
 	if n := opts.Tenant.MaxName; n != 0 && n < manifest.MinMaxName {
 		return nil, fmt.Errorf("--max-name must be at least %d, not %d", manifest.MinMaxName, n)
 	}
+	allowed, err := parseOrigins(opts.AllowOrigins)
+	if err != nil {
+		return nil, err
+	}
 	assets, err := loadAssets(opts.Files)
+	if err != nil {
+		return nil, err
+	}
+	file, err := state.Open(opts.State, opts.Logger)
 	if err != nil {
 		return nil, err
 	}
@@ -108,14 +128,20 @@ func New(ctx context.Context, opts Options) (*Server, error) {
 		return nil, err
 	}
 
-	s := &Server{opts: opts, log: opts.Logger, listeners: listeners, failed: make(chan error, len(listeners))}
+	s := &Server{opts: opts, log: opts.Logger, state: file, listeners: listeners, failed: make(chan error, len(listeners))}
 	s.base, s.endBase = context.WithCancel(context.Background())
+	// A peer without an Origin is no page, but a program of this machine.
+	opts.Tenant.Allow = func(origin string) bool {
+		return origin == "" || isLoopbackOrigin(origin) || slices.Contains(allowed, origin) || file.Allows(origin)
+	}
 	s.registry = tenant.NewRegistry(opts.Tenant)
+	opts.Page.RefuseCode = opts.Agent.PageCode == agent.RefuseCode
+	opts.Agent.Inline = string(assets["/inline.js"].data)
 	opts.Page.Logger, opts.Agent.Logger, opts.Agent.Version = opts.Logger, opts.Logger, opts.Version
 	s.pages = page.New(s.registry, opts.Page)
 	s.agents = agent.New(s.registry, opts.Agent)
 	s.http = &http.Server{
-		Handler:           s.routes(assets),
+		Handler:           s.routes(assets, allowed),
 		BaseContext:       func(net.Listener) context.Context { return s.base },
 		ReadHeaderTimeout: 10 * time.Second,
 		IdleTimeout:       2 * time.Minute,
@@ -124,11 +150,33 @@ func New(ctx context.Context, opts Options) (*Server, error) {
 		// to a stream has a deadline of its own, as has each body that is read.
 		ErrorLog: slog.NewLogLogger(opts.Logger.Handler(), slog.LevelDebug),
 	}
+	watch, end := context.WithCancel(context.Background())
+	s.endWatch = end
+	s.watching.Go(func() { file.Watch(watch, 0, s.registry.Recheck) })
 	return s, nil
 }
 
+func parseOrigins(given []string) ([]string, error) {
+	var origins []string
+	for _, o := range given {
+		if o == "null" {
+			origins = append(origins, o)
+			continue
+		}
+		origin, err := state.ParseOrigin(o)
+		if err != nil {
+			return nil, fmt.Errorf("--allow-origin: %w", err)
+		}
+		origins = append(origins, origin)
+	}
+	return origins, nil
+}
+
+// scripts are what pages of any origin may import.
+var scripts = []string{"main.js", "extras.js", "connect.js", "tool-bus.js", "client.js"}
+
 // routes is the whole route table.
-func (s *Server) routes(assets map[string]asset) http.Handler {
+func (s *Server) routes(assets map[string]asset, allowed []string) http.Handler {
 	g := &guard{allowHosts: make(map[string]bool), token: s.opts.Token, log: s.log}
 	for _, h := range s.opts.AllowHosts {
 		g.allowHosts[hostName(h)] = true
@@ -141,7 +189,10 @@ func (s *Server) routes(assets map[string]asset) http.Handler {
 	mux.Handle("/mcp", mcp)
 	mux.Handle("/mcp/{$}", mcp)
 	mux.Handle("GET /ws", s.pages)
-	mux.Handle("GET /main.js", assets["/main.js"].script())
+	for _, name := range scripts {
+		mux.Handle("GET /"+name, assets["/"+name].script())
+	}
+	mux.Handle("/api/", g.api(readDeadline(dashboard.New(s.registry, s.state, allowed, s.log))))
 	mux.Handle("GET /{$}", assets["/index.html"].own())
 	mux.Handle("GET /index.js", assets["/index.js"].own())
 	mux.Handle("GET /index.css", assets["/index.css"].own())
@@ -156,7 +207,7 @@ const bodyTimeout = 30 * time.Second
 
 func readDeadline(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method == http.MethodPost {
+		if r.Method != http.MethodGet && r.Method != http.MethodHead {
 			b := &timedBody{r.Body, http.NewResponseController(w)}
 			_ = b.rc.SetReadDeadline(time.Now().Add(bodyTimeout))
 			r.Body = b
@@ -237,6 +288,8 @@ func (s *Server) Stop(ctx context.Context) error {
 }
 
 func (s *Server) stop(ctx context.Context) error {
+	s.endWatch()
+	s.watching.Wait()
 	s.registry.Drain()
 	s.drain(ctx)
 	for _, l := range s.listeners { // also those that were never served

@@ -3,6 +3,7 @@ package tenant
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -23,6 +24,8 @@ type Call struct {
 	OnEvent func(Event)
 	// Progress asks the page for progress.
 	Progress bool
+	// Prefix is the page's in the caller's view, for error messages.
+	Prefix string
 }
 
 type outcome struct {
@@ -40,25 +43,37 @@ type pending struct {
 // reconnecting is waited for within the grace. The error is a [*CallError], or
 // the context's.
 func (p *Page) Call(ctx context.Context, tool *manifest.Tool, c Call) (Answer, error) {
+	return p.call(ctx, tool, p.toolLocked, c)
+}
+
+// Ask is [Page.Call] for a request to the page's script itself, by one of the
+// protocol's reserved names.
+func (p *Page) Ask(ctx context.Context, name string, c Call) (Answer, error) {
+	tool := &manifest.Tool{Name: name}
+	return p.call(ctx, tool, func(string) *manifest.Tool { return tool }, c)
+}
+
+func (p *Page) call(ctx context.Context, tool *manifest.Tool, find func(name string) *manifest.Tool, c Call) (Answer, error) {
 	r := p.tenant.reg
 	r.calls.Add(1)
 	defer r.callEnded()
 	if r.draining.Load() {
 		return Answer{}, &CallError{Kind: ServerStopping}
 	}
+	p.tenant.touch()
 	limit := tool.Timeout
 	if limit == 0 {
 		limit = r.opts.CallTimeout
 	}
 	deadline := time.Now().Add(limit)
 	for {
-		l, tool, err := p.awaitLink(ctx, tool.Name, limit, deadline)
+		l, tool, err := p.awaitLink(ctx, tool.Name, find, limit, deadline)
 		if err != nil {
-			return Answer{}, err
+			return Answer{}, inView(err, c.Prefix)
 		}
 		out, err := l.run(ctx, tool, c, limit, deadline)
 		if err != nil {
-			return Answer{}, err
+			return Answer{}, inView(err, c.Prefix)
 		}
 		if !out.again {
 			return out.answer, nil
@@ -66,9 +81,18 @@ func (p *Page) Call(ctx context.Context, tool *manifest.Tool, c Call) (Answer, e
 	}
 }
 
-// awaitLink waits until the page can take a call and looks the tool up again:
-// what it declared may have changed meanwhile.
-func (p *Page) awaitLink(ctx context.Context, name string, limit time.Duration, deadline time.Time) (*Link, *manifest.Tool, error) {
+// inView names the page as the caller knows it.
+func inView(err error, prefix string) error {
+	var ce *CallError
+	if prefix != "" && errors.As(err, &ce) && ce.page.prefix != "" {
+		ce.page.prefix = prefix // an error is made for each call
+	}
+	return err
+}
+
+// awaitLink waits until the page can take a call and looks the tool up again,
+// with tenant.mu held: what it declared may have changed meanwhile.
+func (p *Page) awaitLink(ctx context.Context, name string, find func(string) *manifest.Tool, limit time.Duration, deadline time.Time) (*Link, *manifest.Tool, error) {
 	var timer *time.Timer
 	probed := false
 	for {
@@ -79,7 +103,7 @@ func (p *Page) awaitLink(ctx context.Context, name string, limit time.Duration, 
 			p.tenant.mu.Unlock()
 			return nil, nil, &CallError{Kind: PageGone, tool: name, page: who}
 		case l != nil && p.declared && !l.suspended.Load():
-			tool := p.toolLocked(name)
+			tool := find(name)
 			p.tenant.mu.Unlock()
 			if tool == nil {
 				return nil, nil, &CallError{Kind: NotOffered, tool: name, page: who}
@@ -145,7 +169,9 @@ func (l *Link) run(ctx context.Context, tool *manifest.Tool, c Call, limit time.
 		}
 		out := <-p.done // the link failed it meanwhile; but it was not sent
 		if out.err != nil {
-			out.err.MayHaveRun = false
+			e := *out.err // shared by all calls of the link
+			e.MayHaveRun = false
+			out.err = &e
 		}
 		return finish(out, tool.Name)
 	}

@@ -1,6 +1,7 @@
 package tenant
 
 import (
+	"cmp"
 	"errors"
 	"strconv"
 	"strings"
@@ -46,6 +47,13 @@ func (l *Link) ID() string {
 	return l.page.id
 }
 
+// Pending tells whether the page waits for approval.
+func (l *Link) Pending() bool {
+	l.tenant.mu.Lock()
+	defer l.tenant.mu.Unlock()
+	return l.page.pending
+}
+
 func (l *Link) name() pageName {
 	l.tenant.mu.Lock()
 	defer l.tenant.mu.Unlock()
@@ -54,6 +62,8 @@ func (l *Link) name() pageName {
 
 // Registration is what a page's tools were published as.
 type Registration struct {
+	// Pending: nothing was published, the page waits for approval.
+	Pending  bool
 	Prefix   string
 	Tools    []*manifest.Tool
 	Names    []string // in the order of Tools
@@ -71,60 +81,73 @@ func (l *Link) Register(m *manifest.Manifest) (Registration, error) {
 	}
 	adopted := l.adoptLocked(m.Label)
 	p := l.page
-	if p.prefix == "" {
-		p.label = m.Label
-		if p.label == "" {
-			p.label = "tab"
-		}
-		t.reserveLocked(p, manifest.Slug(p.label))
-	}
 	p.manifest = m
 	p.declared = true
 	after, reg := p.publishLocked()
 	t.mu.Unlock()
-	if adopted {
-		t.reg.removePages(1)
-	}
+	adopted()
 	after()
-	return reg, nil
+	return t.seen(p, reg), nil
 }
 
 // adoptLocked gives the socket of an older script, which has no instance id,
 // the place of such a page of the same origin and label that is reconnecting.
-func (l *Link) adoptLocked(label string) bool {
+// What comes back is to be called without the lock.
+func (l *Link) adoptLocked(label string) (after func()) {
 	p := l.page
 	if p.instance != "" || p.prefix != "" {
-		return false
+		return func() {}
 	}
 	t := l.tenant
 	for _, q := range t.pages {
-		if q != p && q.link == nil && q.instance == "" && q.origin == p.origin && q.label == label {
+		if q != p && q.link == nil && q.instance == "" && q.origin == p.origin && q.wanted == p.wanted && q.manifest != nil && q.manifest.Label == label {
 			for i := range t.pages {
 				if t.pages[i] == p {
 					t.pages = append(t.pages[:i:i], t.pages[i+1:]...)
 					break
 				}
 			}
-			p.goneLocked()
+			ended := p.goneLocked()
 			q.stopGraceLocked()
 			l.page = q
 			q.attachLocked(l)
-			return true
+			return func() {
+				ended()
+				t.reg.removePages(1)
+			}
 		}
 	}
-	return false
+	return func() {}
 }
 
+// publishLocked publishes what the page has declared, unless it is pending.
 func (p *Page) publishLocked() (after func(), reg Registration) {
 	m := p.manifest
 	if m != nil {
+		reg = Registration{Tools: m.Tools, Problems: m.Problems, Pending: p.pending}
+		if p.pending {
+			return func() {}, reg
+		}
+		if p.prefix == "" {
+			p.tenant.reserveLocked(p, cmp.Or(p.wanted, m.Label, "tab"))
+		}
 		p.names = manifest.PublishedNames(p.prefix, m.Tools, p.tenant.reg.opts.MaxName)
-		reg = Registration{Tools: m.Tools, Problems: m.Problems}
 	}
 	reg.Prefix, reg.Names = p.prefix, p.names
 	after = p.tenant.rebuildLocked()
 	p.changeLocked()
 	return after, reg
+}
+
+// seen gives the registration the names that a session tenant's only view has.
+func (t *Tenant) seen(p *Page, reg Registration) Registration {
+	if t.kind != Session || reg.Pending {
+		return reg
+	}
+	if v := t.audience.only(); v != nil {
+		return v.seen(p, reg)
+	}
+	return reg
 }
 
 // Rename gives the page a label chosen by a human, and the prefix made from it.
@@ -136,16 +159,22 @@ func (l *Link) Rename(label string) (Registration, error) {
 		t.mu.Unlock()
 		return Registration{}, ErrReplaced
 	}
-	p.label = label
-	t.reserveLocked(p, manifest.Slug(label))
+	p.wanted = label
+	if !p.pending {
+		t.reserveLocked(p, label)
+	}
 	after, reg := p.publishLocked()
 	t.mu.Unlock()
 	after()
-	return reg, nil
+	return t.seen(p, reg), nil
 }
 
-// Leave takes the page out at once; its socket's owner then closes it.
-func (l *Link) Leave() { l.end(Departure{}) }
+// Leave takes the page out at once, and the channel whose last page it was; its
+// socket's owner then closes it.
+func (l *Link) Leave() {
+	l.end(Departure{})
+	l.tenant.disposeEmpty()
+}
 
 // Closed tells that the socket has ended. Calling it again does nothing.
 func (l *Link) Closed(d Departure) { l.end(d) }
@@ -170,7 +199,9 @@ func (l *Link) end(d Departure) {
 
 // Heard notes that the page's JavaScript spoke. Call it for each message.
 func (l *Link) Heard() {
-	l.heard.Store(int64(l.reg.now()))
+	now := int64(l.reg.now())
+	l.heard.Store(now)
+	l.tenant.used.Store(now)
 	if l.suspended.CompareAndSwap(true, false) {
 		l.change()
 	}

@@ -18,6 +18,8 @@ const (
 	Reconnecting State = "reconnecting"
 	// Suspended pages keep their socket, but their JavaScript does not run.
 	Suspended State = "suspended"
+	// Pending pages wait for a human to approve their origin.
+	Pending State = "pending"
 	// Gone pages do not come back.
 	Gone State = "gone"
 )
@@ -30,6 +32,7 @@ type Page struct {
 	origin   string
 
 	// Guarded by tenant.mu.
+	wanted   string // its name in the connect string, "" for its own label
 	label    string
 	prefix   string
 	manifest *manifest.Manifest // nil until the first registration
@@ -37,6 +40,9 @@ type Page struct {
 	link     *Link              // nil while reconnecting
 	declared bool               // the present link has registered
 	gone     bool
+	pending  bool          // waits for approval
+	expiry   *time.Timer   // running while pending
+	since    time.Time     // when pending began
 	grace    *time.Timer   // running while reconnecting
 	changed  chan struct{} // closed and replaced at each change of state
 }
@@ -48,16 +54,24 @@ func (p *Page) ID() string { return p.id }
 type Info struct {
 	ID, Label, Prefix, Origin string
 	URL, Title, Summary       string
+	Kind                      Kind
+	Channel                   string // the channel's name, "" elsewhere
 	State                     State
+	Current                   bool    // its script speaks version 1 of the page protocol
 	Tools                     []Entry // by published name
 	Problems                  []manifest.Problem
 }
 
-// Info describes the page as it is now.
+// Info describes the page as it is now, with the names of its own tenant; see
+// [View.Info].
 func (p *Page) Info() Info {
 	p.tenant.mu.Lock()
 	defer p.tenant.mu.Unlock()
-	info := Info{ID: p.id, Label: p.label, Prefix: p.prefix, Origin: p.origin, State: p.stateLocked()}
+	info := Info{ID: p.id, Label: p.label, Prefix: p.prefix, Origin: p.origin, Kind: p.tenant.kind, State: p.stateLocked()}
+	if info.Kind == Channel {
+		info.Channel = p.tenant.id
+	}
+	info.Current = p.link != nil && p.link.probes
 	if m := p.manifest; m != nil {
 		info.URL, info.Title, info.Summary = m.URL, m.Title, m.Summary
 		info.Problems = m.Problems
@@ -86,6 +100,8 @@ func (p *Page) stateLocked() State {
 	switch {
 	case p.gone:
 		return Gone
+	case p.pending:
+		return Pending
 	case p.link == nil:
 		return Reconnecting
 	case p.link.suspended.Load():
@@ -137,12 +153,20 @@ func (p *Page) detachLocked() {
 	p.changeLocked()
 }
 
-// goneLocked ends the page and returns the link it had.
-func (p *Page) goneLocked() *Link {
-	l := p.link
+// goneLocked ends the page. What comes back is to be called without the lock.
+func (p *Page) goneLocked() (after func()) {
 	p.link = nil
 	p.gone = true
 	p.stopGraceLocked()
+	after = p.endWaitLocked()
 	p.changeLocked()
-	return l
+	return after
+}
+
+// appendEntries appends the page's tools under these names.
+func (p *Page) appendEntries(entries []Entry, names []string) []Entry {
+	for i, tool := range p.manifest.Tools {
+		entries = append(entries, Entry{Name: names[i], Tool: tool, Page: p, Label: p.label, Origin: p.origin, memo: new(memo)})
+	}
+	return entries
 }

@@ -3,6 +3,9 @@ package tenant
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -21,6 +24,8 @@ const (
 	DefaultMaxTenants      = 10_000
 	DefaultMaxPages        = 10_000
 	DefaultMaxCallsPerPage = 512
+	DefaultEmptyTimeout    = 15 * time.Second
+	DefaultIdleTimeout     = 2 * time.Hour
 )
 
 // Options configures a [Registry]. A zero field means its default.
@@ -39,6 +44,13 @@ type Options struct {
 	MaxTenants, MaxPages int
 	// MaxCallsPerPage counts calls sent to one page and not yet ended.
 	MaxCallsPerPage int
+	// EmptyTimeout ends a channel that has had no page for so long, IdleTimeout
+	// one with neither a message of a page nor a call.
+	EmptyTimeout, IdleTimeout time.Duration
+	// Allow tells whether pages of an origin may have root connections and join
+	// channels; others wait for approval. It may be called at any time, with
+	// no lock held. Nil allows all.
+	Allow func(origin string) bool
 }
 
 func (o Options) withDefaults() Options {
@@ -60,6 +72,11 @@ func (o Options) withDefaults() Options {
 	def(&o.MaxTenants, DefaultMaxTenants)
 	def(&o.MaxPages, DefaultMaxPages)
 	def(&o.MaxCallsPerPage, DefaultMaxCallsPerPage)
+	defTime(&o.EmptyTimeout, DefaultEmptyTimeout)
+	defTime(&o.IdleTimeout, DefaultIdleTimeout)
+	if o.Allow == nil {
+		o.Allow = func(string) bool { return true }
+	}
 	return o
 }
 
@@ -81,9 +98,6 @@ func (e *LimitError) Error() string {
 }
 
 // Registry holds every tenant of the process. Use [NewRegistry].
-//
-// Root connections and named channels will live beside the session tenants
-// here: they are further kinds of [Tenant], found by name instead of by id.
 type Registry struct {
 	opts       Options
 	started    time.Time
@@ -91,16 +105,28 @@ type Registry struct {
 	calls      atomic.Int64 // running calls
 	draining   atomic.Bool  // set under mu
 	idle       chan struct{}
+	roots      *Tenant // all root connections, for the registry's life
 
-	mu      sync.Mutex
-	tenants map[string]*Tenant // by id, from Open to Tenant.Close
-	pages   int                // in all tenants, from Join to removal
-	isIdle  bool               // idle is closed
+	mu        sync.Mutex
+	sessions  map[string]*Tenant   // by id, from Open to Tenant.Close
+	channels  map[string]*Tenant   // by name, from the first page to disposal
+	audiences map[string]*audience // of channels that live or have a view
+	pages     int                  // in all tenants, from Join to removal
+	isIdle    bool                 // idle is closed
+
+	waitMu  sync.Mutex
+	waiting map[string]int // pages that wait for approval, by origin
 }
 
 // NewRegistry returns an empty registry.
 func NewRegistry(opts Options) *Registry {
-	return &Registry{opts: opts.withDefaults(), started: time.Now(), idle: make(chan struct{}), tenants: make(map[string]*Tenant)}
+	r := &Registry{
+		opts: opts.withDefaults(), started: time.Now(), idle: make(chan struct{}),
+		sessions: make(map[string]*Tenant), channels: make(map[string]*Tenant),
+		audiences: make(map[string]*audience), waiting: make(map[string]int),
+	}
+	r.roots = newTenant(r, Roots, "", newAudience())
+	return r
 }
 
 // Open makes a session tenant with a random UUID as its id. The caller ends it
@@ -111,20 +137,104 @@ func (r *Registry) Open() (*Tenant, error) {
 	if r.draining.Load() {
 		return nil, ErrStopping
 	}
-	if len(r.tenants) >= r.opts.MaxTenants {
-		return nil, &LimitError{"tenants", r.opts.MaxTenants, "--max-tenants"}
+	if err := r.roomLocked(); err != nil {
+		return nil, err
 	}
-	t := newTenant(r, uuid.NewString())
-	r.tenants[t.id] = t
+	t := newTenant(r, Session, uuid.NewString(), newAudience())
+	r.sessions[t.id] = t
 	return t, nil
 }
 
-// Lookup finds a live tenant. It never makes one.
-func (r *Registry) Lookup(id string) (*Tenant, bool) {
+func (r *Registry) roomLocked() error {
+	if len(r.sessions)+len(r.channels) >= r.opts.MaxTenants {
+		return &LimitError{"tenants", r.opts.MaxTenants, "--max-tenants"}
+	}
+	return nil
+}
+
+// Knows tells whether a page may join there: any name, and the id of a session
+// tenant that lives.
+func (r *Registry) Knows(c Connect) bool {
+	if c.Session == "" {
+		return c != Connect{}
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	t, ok := r.tenants[id]
+	return r.sessions[c.Session] != nil
+}
+
+// Join brings a page's socket to where its connect string says, and makes the
+// channel if need be. The error is [ErrNoTenant], [ErrStopping] or a
+// [*LimitError].
+func (r *Registry) Join(c Connect, j Joining) (*Link, error) {
+	j.name = c.Name
+	for {
+		t, err := r.destination(c)
+		if err != nil {
+			return nil, err
+		}
+		l, err := t.join(j)
+		// A channel may have been disposed of just now.
+		if !errors.Is(err, ErrNoTenant) || c.Channel == "" {
+			return l, err
+		}
+	}
+}
+
+func (r *Registry) destination(c Connect) (*Tenant, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case c == Connect{}:
+		return nil, ErrNoTenant
+	case c.Session != "":
+		if t := r.sessions[c.Session]; t != nil {
+			return t, nil
+		}
+		return nil, ErrNoTenant
+	case c.Channel == "":
+		return r.roots, nil
+	}
+	if t := r.channels[c.Channel]; t != nil {
+		return t, nil
+	}
+	if r.draining.Load() {
+		return nil, ErrStopping
+	}
+	if err := r.roomLocked(); err != nil {
+		return nil, err
+	}
+	t := newTenant(r, Channel, c.Channel, r.audienceLocked(c.Channel))
+	r.channels[c.Channel] = t
+	t.watchEmptiness()
+	return t, nil
+}
+
+func (r *Registry) audienceLocked(channel string) *audience {
+	a := r.audiences[channel]
+	if a == nil {
+		a = newAudience()
+		r.audiences[channel] = a
+	}
+	return a
+}
+
+// Roots is the tenant of all root connections.
+func (r *Registry) Roots() *Tenant { return r.roots }
+
+// Channel finds a live channel. It never makes one.
+func (r *Registry) Channel(name string) (*Tenant, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	t, ok := r.channels[name]
 	return t, ok
+}
+
+// Channels are the live channels, by name.
+func (r *Registry) Channels() []*Tenant {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.SortedFunc(maps.Values(r.channels), func(a, b *Tenant) int { return strings.Compare(a.id, b.id) })
 }
 
 // Drain refuses new tenants, pages and calls from now on; running calls go on.
@@ -160,10 +270,7 @@ func (r *Registry) Running() int { return int(r.calls.Load()) }
 func (r *Registry) Close() {
 	r.Drain()
 	r.mu.Lock()
-	all := make([]*Tenant, 0, len(r.tenants))
-	for _, t := range r.tenants {
-		all = append(all, t)
-	}
+	all := slices.Concat(slices.Collect(maps.Values(r.sessions)), slices.Collect(maps.Values(r.channels)), []*Tenant{r.roots})
 	r.mu.Unlock()
 	for _, t := range all {
 		t.close(Stopping)
@@ -192,8 +299,27 @@ func (r *Registry) removePages(n int) {
 	r.pages -= n
 }
 
-func (r *Registry) removeTenant(id string) {
+// remove takes a tenant that has ended out.
+func (r *Registry) remove(t *Tenant) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	delete(r.tenants, id)
+	switch t.kind {
+	case Session:
+		delete(r.sessions, t.id)
+	case Channel:
+		r.removeChannelLocked(t)
+	}
+}
+
+func (r *Registry) removeChannelLocked(t *Tenant) {
+	if r.channels[t.id] == t {
+		delete(r.channels, t.id)
+		r.dropAudienceLocked(t.id)
+	}
+}
+
+func (r *Registry) dropAudienceLocked(channel string) {
+	if a := r.audiences[channel]; a != nil && r.channels[channel] == nil && a.empty() {
+		delete(r.audiences, channel)
+	}
 }

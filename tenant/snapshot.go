@@ -15,20 +15,45 @@ type Entry struct {
 	Page *Page
 	// Label and Origin attribute the tool to its page.
 	Label, Origin string
+
+	memo *memo
+}
+
+// A memo keeps what somebody made of what it belongs to.
+type memo struct {
+	once  sync.Once
+	value any
+}
+
+// Derive returns what build made of the entry the first time it was asked. Every
+// snapshot that has the tool under this name shares it. Always pass the same
+// function.
+func (e Entry) Derive(build func(Entry) any) any {
+	e.memo.once.Do(func() { e.memo.value = build(e) })
+	return e.memo.value
+}
+
+// placed is a page in a snapshot.
+type placed struct {
+	page   *Page
+	base   string // its prefix in its tenant
+	prefix string // its prefix here
+	label  string
 }
 
 // Snapshot is an immutable, sorted list of published tools. Sessions that see
 // the same tools share one.
 type Snapshot struct {
 	entries []Entry
-
-	once    sync.Once
-	derived any
+	pages   []placed // that have declared something, in order of joining
+	memo    memo
 }
 
-func newSnapshot(entries []Entry) *Snapshot {
+var noTools = newSnapshot(nil, nil)
+
+func newSnapshot(entries []Entry, pages []placed) *Snapshot {
 	slices.SortFunc(entries, func(a, b Entry) int { return strings.Compare(a.Name, b.Name) })
-	return &Snapshot{entries: entries}
+	return &Snapshot{entries: entries, pages: pages}
 }
 
 // Entries is sorted by name and must not be changed.
@@ -55,6 +80,6 @@ func (s *Snapshot) Same(o *Snapshot) bool {
 // Derive returns what build made of the entries the first time it was asked, so
 // that every session of this snapshot shares it. Always pass the same function.
 func (s *Snapshot) Derive(build func([]Entry) any) any {
-	s.once.Do(func() { s.derived = build(s.entries) })
-	return s.derived
+	s.memo.once.Do(func() { s.memo.value = build(s.entries) })
+	return s.memo.value
 }

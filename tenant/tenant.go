@@ -1,8 +1,9 @@
 package tenant
 
 import (
-	"strings"
+	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -10,44 +11,55 @@ import (
 	"jsbridge/manifest"
 )
 
-// departedKept bounds how many gone pages a tenant remembers for its error
-// messages.
-const departedKept = 32
+// Kind tells tenants apart.
+type Kind int
 
-// Tenant is where sessions and pages meet. Make one with [Registry.Open].
+const (
+	// Session tenants belong to one MCP session and are reached by their id.
+	Session Kind = iota + 1
+	// Channel tenants are reached by their name.
+	Channel
+	// Roots is the one tenant of all root connections, which every view has.
+	Roots
+)
+
+// Tenant is where sessions and pages meet. A session tenant is made by
+// [Registry.Open], a channel by the first page that joins it.
 type Tenant struct {
-	id  string
-	reg *Registry
+	kind     Kind
+	id       string // of a session tenant the capability, of a channel its name
+	reg      *Registry
+	audience *audience
+	used     atomic.Int64 // last message of a page, or call; see Registry.now
 
 	mu       sync.Mutex
 	pages    []*Page          // in order of joining, from join to removal
 	prefixes map[string]*Page // taken prefixes, from first registration to removal
 	snapshot *Snapshot
-	subs     map[*subscription]struct{}
-	departed []Departed // oldest first, at most departedKept
+	empty    *time.Timer // of a channel without pages
+	unused   *time.Timer // of a channel that nobody has used
 	closed   bool
 }
 
-type subscription struct{ notify func() }
-
-// Departed is a page that left.
-type Departed struct {
-	Prefix, Label, Origin string
-	At                    time.Time
-}
-
-func newTenant(r *Registry, id string) *Tenant {
-	return &Tenant{
+func newTenant(r *Registry, kind Kind, id string, a *audience) *Tenant {
+	t := &Tenant{
+		kind:     kind,
 		id:       id,
 		reg:      r,
+		audience: a,
 		prefixes: make(map[string]*Page),
-		snapshot: newSnapshot(nil),
-		subs:     make(map[*subscription]struct{}),
+		snapshot: noTools,
 	}
+	t.touch()
+	return t
 }
 
-// ID is the tenant's capability: whoever holds it may join.
+// ID is a session tenant's capability, which lets its holder join, or a
+// channel's name.
 func (t *Tenant) ID() string { return t.id }
+
+// touch notes that the tenant is in use.
+func (t *Tenant) touch() { t.used.Store(int64(t.reg.now())) }
 
 // Snapshot is the list of tools published right now.
 func (t *Tenant) Snapshot() *Snapshot {
@@ -56,41 +68,18 @@ func (t *Tenant) Snapshot() *Snapshot {
 	return t.snapshot
 }
 
-// Subscribe calls notify after each change of the snapshot, from whichever
-// goroutine made it; notify must return at once. The returned function ends it.
-func (t *Tenant) Subscribe(notify func()) (cancel func()) {
-	s := &subscription{notify}
-	t.mu.Lock()
-	t.subs[s] = struct{}{}
-	t.mu.Unlock()
-	return func() {
-		t.mu.Lock()
-		delete(t.subs, s)
-		t.mu.Unlock()
-	}
-}
-
-// Pages are the tenant's pages in order of joining.
+// Pages are the tenant's pages in order of joining, without those that wait for
+// approval.
 func (t *Tenant) Pages() []*Page {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return append([]*Page(nil), t.pages...)
-}
-
-// Departed finds a page that left and had the prefix of this published name.
-func (t *Tenant) Departed(published string) (Departed, bool) {
-	prefix, _, ok := strings.Cut(published, "__")
-	if !ok {
-		return Departed{}, false
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for i := len(t.departed) - 1; i >= 0; i-- {
-		if t.departed[i].Prefix == prefix {
-			return t.departed[i], true
+	var pages []*Page
+	for _, p := range t.pages {
+		if !p.pending {
+			pages = append(pages, p)
 		}
 	}
-	return Departed{}, false
+	return pages
 }
 
 // Close ends the tenant: its pages are told so and its calls fail.
@@ -103,19 +92,26 @@ func (t *Tenant) close(why Reason) {
 		return
 	}
 	t.closed = true
+	t.stopTimersLocked()
 	pages := t.pages
 	t.pages = nil
 	var links []*Link
+	var after []func()
 	for _, p := range pages {
-		if l := p.goneLocked(); l != nil {
+		if l := p.link; l != nil {
 			links = append(links, l)
 		}
+		after = append(after, p.goneLocked())
 	}
 	clear(t.prefixes)
+	after = append(after, t.rebuildLocked())
 	t.mu.Unlock()
 
-	t.reg.removeTenant(t.id)
+	t.reg.remove(t)
 	t.reg.removePages(len(pages))
+	for _, f := range after {
+		f()
+	}
 	for _, l := range links {
 		l.finish(outcome{err: &CallError{Kind: PageGone, MayHaveRun: true, page: l.name()}}, Departure{})
 		l.transport.Close(why)
@@ -131,15 +127,18 @@ type Joining struct {
 	// Probes tells that the page's script answers probes.
 	Probes    bool
 	Transport Transport
+
+	name string // from the connect string, "" for the page's own label
 }
 
-// Join brings a socket in. With the instance and origin of a page that is here
+// join brings a socket in. With the instance and origin of a page that is here
 // it becomes that page's socket, and an older one is closed as [Replaced].
-// The error is [ErrNoTenant], [ErrStopping] or a [*LimitError].
-func (t *Tenant) Join(j Joining) (*Link, error) {
+func (t *Tenant) join(j Joining) (*Link, error) {
+	wait := t.kind != Session && !t.reg.opts.Allow(j.Origin)
 	if err := t.reg.addPage(); err != nil {
 		return nil, err
 	}
+	t.touch()
 	l := &Link{
 		reg:       t.reg,
 		tenant:    t,
@@ -164,14 +163,27 @@ func (t *Tenant) Join(j Joining) (*Link, error) {
 		p.stopGraceLocked()
 	} else {
 		p = &Page{tenant: t, id: uuid.NewString(), instance: j.Instance, origin: j.Origin, changed: make(chan struct{})}
+		if wait {
+			if err := p.beginWaitLocked(); err != nil {
+				t.mu.Unlock()
+				t.reg.removePages(1)
+				return nil, err
+			}
+		}
 		t.pages = append(t.pages, p)
+		t.stopTimersLocked()
+		t.watchUseLocked()
 	}
+	p.wanted = j.name
 	l.page = p
 	p.attachLocked(l)
 	t.mu.Unlock()
 
 	if known {
 		t.reg.removePages(1) // it was counted when it first joined
+	}
+	if wait && t.reg.opts.Allow(j.Origin) { // approved between the two looks
+		t.recheck()
 	}
 	if old != nil {
 		old.finish(outcome{err: &CallError{Kind: PageGone, MayHaveRun: true, page: old.name()}}, Departure{})
@@ -192,43 +204,40 @@ func (t *Tenant) byInstanceLocked(instance, origin string) *Page {
 	return nil
 }
 
-// reserveLocked gives p the first free prefix made from slug. t.mu must be held.
-func (t *Tenant) reserveLocked(p *Page, slug string) {
-	prefix := slug
+// reserveLocked gives p the first free prefix made from label. Among root
+// connections and in a channel, where pages are known by name, the name gets the
+// same ordinal. t.mu must be held.
+func (t *Tenant) reserveLocked(p *Page, label string) {
+	slug := manifest.Slug(label)
+	prefix, name := slug, label
 	for n := 2; ; n++ {
-		holder := t.prefixes[prefix]
-		if holder == nil || holder == p {
+		if holder := t.prefixes[prefix]; holder == nil || holder == p {
 			break
 		}
 		prefix = manifest.SlugOrdinal(slug, n)
+		if t.kind != Session {
+			name = label + strconv.Itoa(n)
+		}
 	}
 	delete(t.prefixes, p.prefix)
 	t.prefixes[prefix] = p
-	p.prefix = prefix
+	p.prefix, p.label = prefix, name
 }
 
 // rebuildLocked makes the snapshot anew and returns what to call once t.mu is
 // released. t.mu must be held.
 func (t *Tenant) rebuildLocked() (notify func()) {
 	var entries []Entry
+	var pages []placed
 	for _, p := range t.pages {
-		if p.manifest == nil {
+		if p.manifest == nil || p.pending {
 			continue
 		}
-		for i, tool := range p.manifest.Tools {
-			entries = append(entries, Entry{Name: p.names[i], Tool: tool, Page: p, Label: p.label, Origin: p.origin})
-		}
+		pages = append(pages, placed{page: p, base: p.prefix, prefix: p.prefix, label: p.label})
+		entries = p.appendEntries(entries, p.names)
 	}
-	t.snapshot = newSnapshot(entries)
-	subs := make([]func(), 0, len(t.subs))
-	for s := range t.subs {
-		subs = append(subs, s.notify)
-	}
-	return func() {
-		for _, f := range subs {
-			f()
-		}
-	}
+	t.snapshot = newSnapshot(entries, pages)
+	return t.audience.tell
 }
 
 // removeLocked takes p out. t.mu must be held; the caller calls what comes back
@@ -243,15 +252,11 @@ func (t *Tenant) removeLocked(p *Page) (after func()) {
 	if t.prefixes[p.prefix] == p {
 		delete(t.prefixes, p.prefix)
 	}
-	p.goneLocked()
-	if p.prefix != "" {
-		t.departed = append(t.departed, Departed{p.prefix, p.label, p.origin, time.Now()})
-		if len(t.departed) > departedKept {
-			t.departed = t.departed[1:]
-		}
-	}
+	ended := p.goneLocked()
+	t.watchEmptinessLocked()
 	notify := t.rebuildLocked()
 	return func() {
+		ended()
 		t.reg.removePages(1)
 		notify()
 	}

@@ -28,6 +28,8 @@ type fakePage struct {
 	probes   int
 	labels   []string
 	closed   []Reason
+	approved []*Registration
+	reg      Registration
 	// on, when set, handles a call in a goroutine of its own.
 	on func(CallFrame)
 	// alive answers probes.
@@ -68,6 +70,12 @@ func (f *fakePage) Identify(label string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.labels = append(f.labels, label)
+}
+
+func (f *fakePage) Approved(reg *Registration) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.approved = append(f.approved, reg)
 }
 
 func (f *fakePage) Close(r Reason) {
@@ -121,6 +129,9 @@ func newWorld(t *testing.T, opts Options) *world {
 	}
 	return &world{t, r, tn}
 }
+
+// Join brings a socket to the world's session tenant.
+func (w *world) Join(j Joining) (*Link, error) { return w.r.Join(Connect{Session: w.ID()}, j) }
 
 // join brings a tab in and registers its tools.
 func (w *world) join(instance, label string, tools ...string) *fakePage {
@@ -190,6 +201,9 @@ func TestPrefixesStayWhenAnotherTabLeaves(t *testing.T) {
 		b := w.join("instance-b-000000", "Same", "foo")
 		c := w.join("instance-c-000000", "Same", "foo")
 		w.wantNames("same2__foo same3__foo same__foo")
+		v := w.NewView(func() {})
+		defer v.Close()
+		v.Snapshot()
 		for i, f := range []*fakePage{a, b, c} {
 			f.answering(fmt.Sprint(i))
 		}
@@ -200,7 +214,7 @@ func TestPrefixesStayWhenAnotherTabLeaves(t *testing.T) {
 				t.Errorf("%s answered %q, %v; want %q", name, got, err, want)
 			}
 		}
-		if _, ok := w.Departed("same__foo"); !ok {
+		if _, ok := v.Departed("same__foo"); !ok {
 			t.Error("the page that left is not remembered")
 		}
 		w.join("instance-d-000000", "Same", "foo")
@@ -359,7 +373,7 @@ func TestChangesAreTold(t *testing.T) {
 		w := newWorld(t, Options{})
 		defer w.Close()
 		told := 0
-		cancel := w.Subscribe(func() { told++ })
+		v := w.NewView(func() { told++ })
 		a := w.join("instance-a-000000", "App", "foo")
 		before := w.Snapshot()
 		if _, err := a.link.Register(declare(t, "App", "foo: better")); err != nil {
@@ -368,10 +382,10 @@ func TestChangesAreTold(t *testing.T) {
 		if told != 2 || w.Snapshot().Same(before) {
 			t.Errorf("told %d times, want 2; same list: %v", told, w.Snapshot().Same(before))
 		}
-		cancel()
+		v.Close()
 		a.link.Leave()
 		if told != 2 {
-			t.Error("told after the subscription ended")
+			t.Error("told after the view ended")
 		}
 	})
 }
@@ -420,7 +434,7 @@ func TestClosedTenantTakesNobody(t *testing.T) {
 		if _, err := w.Join(Joining{Transport: &fakePage{}}); !errors.Is(err, ErrNoTenant) {
 			t.Errorf("joined a closed tenant: %v", err)
 		}
-		if _, ok := w.r.Lookup(w.ID()); ok || w.r.pages != 0 {
+		if w.r.Knows(Connect{Session: w.ID()}) || w.r.pages != 0 {
 			t.Error("the tenant is still there")
 		}
 	})

@@ -17,6 +17,9 @@ type Transport interface {
 	Probe()
 	// Identify lets the tab show who it is.
 	Identify(label string)
+	// Approved tells a page that waited that it is in, and, if it has declared
+	// something, what that was published as.
+	Approved(*Registration)
 	// Close ends the socket.
 	Close(Reason)
 }
@@ -44,6 +47,12 @@ const (
 	TenantEnded
 	// Stopping is the whole server's end.
 	Stopping
+	// Refused: a human refused the page's origin, or took the approval back.
+	Refused
+	// NotApproved: nobody approved the page's origin in time.
+	NotApproved
+	// Unused: nobody has used the channel for long.
+	Unused
 )
 
 // Departure is how a socket ended, as its owner tells [Link.Closed].

@@ -62,6 +62,12 @@ type Options struct {
 	MaxResult int
 	// MaxBody bounds a request's body, in bytes.
 	MaxBody int64
+	// PageCode says what becomes of an agent's code for pages. Default
+	// [AllowCode].
+	PageCode PageCode
+	// Inline is the page script as one expression that takes the server's
+	// address and a connect string; "" for none.
+	Inline string
 }
 
 // Handler serves MCP over Streamable HTTP. Use [New], and [Handler.Close] when
@@ -73,8 +79,8 @@ type Handler struct {
 	classic  *mcp.StreamableHTTPHandler
 	idle     *mcp.Server // never connected: tells the SDK which versions there are
 
-	builtins     map[string]builtin // by name
-	builtinTools []*mcp.Tool        // in the order of the list
+	builtins     builtins    // by name
+	builtinTools []*mcp.Tool // in the order of the list
 
 	posts    sync.Map // postHeader's value → *stream, while the POST runs
 	postKeys atomic.Uint64
@@ -113,9 +119,12 @@ func New(r *tenant.Registry, opts Options) *Handler {
 	if opts.MaxBody == 0 {
 		opts.MaxBody = DefaultMaxBody
 	}
+	if opts.PageCode == "" {
+		opts.PageCode = AllowCode
+	}
 	h := &Handler{registry: r, opts: opts, log: opts.Logger, progressEvery: progressEvery, stop: make(chan struct{}), sessions: make(map[string]*session)}
 	h.builtins = makeBuiltins()
-	h.builtinTools = listBuiltins(h.builtins)
+	h.builtinTools = h.builtins.list()
 	h.idle = mcp.NewServer(h.implementation(), nil)
 	h.classic = mcp.NewStreamableHTTPHandler(h.serverFor, &mcp.StreamableHTTPOptions{
 		MaxRequestBodyBytes: opts.MaxBody,

@@ -85,19 +85,19 @@ func (s *side) connect() *cl {
 	return c
 }
 
-// tenantOf finds the session's tenant as a page does: by the snippet.
-func (s *side) tenantOf(c *cl) *tenant.Tenant {
+// tenantOf is the session's connect string, from the snippet.
+func (s *side) tenantOf(c *cl) tenant.Connect {
 	s.t.Helper()
 	r, err := c.CallTool(s.t.Context(), &mcp.CallToolParams{Name: "get_embed_snippet"})
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	_, id, _ := strings.Cut(r.Content[0].(*mcp.TextContent).Text, "tenant=")
-	t, ok := s.registry.Lookup(strings.TrimSuffix(id, `");`))
-	if !ok {
+	connect := tenant.ParseConnect(strings.TrimSuffix(id, `");`))
+	if connect.Session == "" || !s.registry.Knows(connect) {
 		s.t.Fatalf("the snippet's tenant %q is not there", id)
 	}
-	return t
+	return connect
 }
 
 // fakePage answers calls by a function.
@@ -110,12 +110,13 @@ func (f *fakePage) Call(c tenant.CallFrame) error { go f.on(f.link, c); return n
 func (f *fakePage) Cancel(string, string)         {}
 func (f *fakePage) Probe()                        { f.link.Heard() }
 func (f *fakePage) Identify(string)               {}
+func (f *fakePage) Approved(*tenant.Registration) {}
 func (f *fakePage) Close(tenant.Reason)           {}
 
-func (s *side) join(t *tenant.Tenant, tools string, on func(*tenant.Link, tenant.CallFrame)) *tenant.Link {
+func (s *side) join(at tenant.Connect, tools string, on func(*tenant.Link, tenant.CallFrame)) *tenant.Link {
 	s.t.Helper()
 	f := &fakePage{on: on}
-	l, err := t.Join(tenant.Joining{Origin: "http://a.test", Probes: true, Transport: f})
+	l, err := s.registry.Join(at, tenant.Joining{Origin: "http://a.test", Probes: true, Transport: f})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -310,6 +311,12 @@ func TestProgressAndLogs(t *testing.T) {
 	if _, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "p__a"}); err != nil {
 		t.Fatal(err)
 	}
+	// The client handles notifications beside the answers.
+	waitUntil(t, "the notifications", func() bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return len(c.notes) >= 3 && len(c.logs) >= 1
+	})
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	last := -1.0
@@ -430,7 +437,7 @@ func TestDeleteEndsRunningCalls(t *testing.T) {
 		t.Errorf("DELETE: %d", res.StatusCode)
 	}
 	<-done
-	waitUntil(t, "the tenant's end", func() bool { _, ok := s.registry.Lookup(tn.ID()); return !ok && s.registry.Running() == 0 })
+	waitUntil(t, "the tenant's end", func() bool { return !s.registry.Knows(tn) && s.registry.Running() == 0 })
 }
 
 func waitUntil(t *testing.T, what string, ok func() bool) {

@@ -46,7 +46,7 @@ func (s *session) middleware(next mcp.MethodHandler) mcp.MethodHandler {
 }
 
 func (s *session) initialize(ctx context.Context, next mcp.MethodHandler, method string, req mcp.Request) (mcp.Result, error) {
-	if s.tenant != nil { // a second initialize: the SDK's to refuse
+	if s.view != nil { // a second initialize: the SDK's to refuse
 		return next(ctx, method, req)
 	}
 	ss, ok := req.GetSession().(*mcp.ServerSession)
@@ -86,7 +86,7 @@ func (s *session) list(ctx context.Context, next mcp.MethodHandler, method strin
 	if !ok {
 		return nil, refusal(fmt.Errorf("unexpected list result %T", res))
 	}
-	snap := s.tenant.Snapshot()
+	snap := s.view.Snapshot()
 	all := snap.Derive(s.h.publish).([]*mcp.Tool)
 	start, builtinCount := 0, len(s.h.builtinTools)
 	if after != "" {
@@ -129,8 +129,8 @@ func (s *session) call(ctx context.Context, next mcp.MethodHandler, method strin
 	}
 	name := r.Params.Name
 	if _, own := s.h.builtins[name]; !own {
-		if _, ok := s.tenant.Snapshot().Find(name); !ok {
-			if _, left := s.tenant.Departed(name); !left {
+		if _, ok := s.view.Snapshot().Find(name); !ok {
+			if _, left := s.view.Departed(name); !left {
 				return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("unknown tool %.80q: use tools/list or describe_tools to see which tools there are; names are case-sensitive", name)}
 			}
 		}
@@ -156,7 +156,7 @@ func (h *Handler) publish(entries []tenant.Entry) any {
 	tools := make([]*mcp.Tool, 0, len(h.builtinTools)+len(entries))
 	tools = append(tools, h.builtinTools...)
 	for _, e := range entries {
-		tools = append(tools, toolOf(e))
+		tools = append(tools, e.Derive(toolOf).(*mcp.Tool))
 	}
 	return tools
 }

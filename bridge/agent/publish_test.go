@@ -32,12 +32,13 @@ func FuzzPublish(f *testing.F) {
 		if err != nil {
 			return
 		}
-		tn, err := tenant.NewRegistry(tenant.Options{}).Open()
+		r := tenant.NewRegistry(tenant.Options{})
+		tn, err := r.Open()
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer tn.Close()
-		l, err := tn.Join(tenant.Joining{Transport: &fakePage{}})
+		l, err := r.Join(tenant.Connect{Session: tn.ID()}, tenant.Joining{Transport: &fakePage{}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -60,7 +61,7 @@ func FuzzPublish(f *testing.F) {
 				t.Errorf("%q does not route to its own tool", e.Name)
 			}
 			routed[e.Tool.Name] = true
-			tool := toolOf(e)
+			tool := toolOf(e).(*mcp.Tool)
 			if _, err := json.Marshal(tool); err != nil {
 				t.Errorf("%q can't be encoded: %v", e.Name, err)
 			}

@@ -35,9 +35,8 @@ type session struct {
 	cancel context.CancelCauseFunc
 
 	// Set by open, before the client learns of the session.
-	ss     *mcp.ServerSession
-	tenant *tenant.Tenant
-	unsub  func()
+	ss   *mcp.ServerSession
+	view *tenant.View
 
 	mu       sync.Mutex
 	used     time.Time // last request's begin or end
@@ -115,9 +114,10 @@ func (s *session) open(ss *mcp.ServerSession) error {
 	if err != nil {
 		return err
 	}
-	s.ss, s.tenant = ss, t
-	s.known = t.Snapshot()
-	s.unsub = t.Subscribe(s.changed)
+	s.mu.Lock() // a change of the roots may come before this is done
+	s.ss, s.view = ss, t.NewView(s.changed)
+	s.known = s.view.Snapshot()
+	s.mu.Unlock()
 	h.sessions[ss.ID()] = s
 	h.ended.Add(1)
 	go s.awaitEnd()
@@ -130,8 +130,8 @@ func (s *session) awaitEnd() {
 	defer s.h.ended.Done()
 	_ = s.ss.Wait()
 	s.cancel(errors.New("the session has ended"))
-	s.unsub()
-	s.tenant.Close()
+	s.view.Close()
+	s.view.Own().Close()
 	s.mu.Lock()
 	if s.timer != nil {
 		s.timer.Stop()
@@ -212,9 +212,12 @@ func (s *session) changed() {
 // tellChange tells the client, if what it knows is out of date. Without an open
 // stream there is no way to; opening one tells it then.
 func (s *session) tellChange() {
-	now := s.tenant.Snapshot()
 	s.mu.Lock()
 	s.timer = nil
+	view := s.view
+	s.mu.Unlock()
+	now := view.Snapshot()
+	s.mu.Lock()
 	tell := s.ctx.Err() == nil && s.stream != nil && (s.known == nil || !now.Same(s.known))
 	if tell {
 		s.known = now

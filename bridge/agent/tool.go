@@ -12,7 +12,7 @@ import (
 var emptyObject = json.RawMessage(`{"type":"object","properties":{}}`)
 
 // toolOf is what an agent sees of a page's tool.
-func toolOf(e tenant.Entry) *mcp.Tool {
+func toolOf(e tenant.Entry) any {
 	t := &mcp.Tool{
 		Name:        e.Name,
 		Title:       e.Tool.Title,

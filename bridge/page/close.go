@@ -26,6 +26,12 @@ func closingFor(r tenant.Reason) closing {
 		return closing{codeReplaced, "replaced by a newer connection of this tab"}
 	case tenant.TenantEnded:
 		return closing{codeUnknownTenant, "the MCP session of this snippet has ended; ask your agent for a new one"}
+	case tenant.Refused:
+		return closing{websocket.StatusPolicyViolation, "this origin was refused, or its approval was taken back"}
+	case tenant.NotApproved:
+		return closing{websocket.StatusPolicyViolation, "nobody approved this origin within ten minutes"}
+	case tenant.Unused:
+		return closing{websocket.StatusTryAgainLater, "nobody used this channel for long"}
 	default:
 		return closing{websocket.StatusGoingAway, "jsbridge is stopping"}
 	}

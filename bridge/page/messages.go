@@ -3,6 +3,7 @@ package page
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/coder/websocket"
 
@@ -100,6 +101,9 @@ func (s *socket) register(data []byte) error {
 	if err != nil {
 		return err
 	}
+	if s.h.opts.RefuseCode {
+		leaveOutCode(m)
+	}
 	reg, err := s.link.Register(m)
 	if err != nil {
 		return err
@@ -107,9 +111,19 @@ func (s *socket) register(data []byte) error {
 	for _, p := range reg.Problems {
 		s.h.log.Warn("page tool refused", "connection", s.link.ID(), "origin", clip(s.origin), "tool", p.Name, "index", p.Index, "reason", p.Reason)
 	}
-	s.h.log.Info("page registered", "connection", s.link.ID(), "prefix", reg.Prefix, "tools", len(reg.Tools))
+	s.h.log.Info("page registered", "connection", s.link.ID(), "prefix", reg.Prefix, "tools", len(reg.Tools), "pending", reg.Pending)
 	s.tellRegistered(reg)
 	return nil
+}
+
+func leaveOutCode(m *manifest.Manifest) {
+	m.Tools = slices.DeleteFunc(m.Tools, func(t *manifest.Tool) bool {
+		made := t.Origin != nil && t.Origin.Kind == "code"
+		if made {
+			m.Problems = append(m.Problems, manifest.Problem{Name: manifest.Clean(t.Name, 256, false), Index: -1, Reason: "it was made from an agent's code, and jsbridge was started with --page-code off"})
+		}
+		return made
+	})
 }
 
 func (s *socket) rename(f frame) error {
@@ -131,7 +145,7 @@ func (s *socket) rename(f frame) error {
 }
 
 func (s *socket) tellRegistered(reg tenant.Registration) {
-	if !s.v1 {
+	if !s.v1 || reg.Pending { // it is told once it is approved
 		return
 	}
 	msg := registeredMsg{Type: "registered", Prefix: reg.Prefix, Tools: []publishedMsg{}, Problems: reg.Problems}

@@ -9,6 +9,7 @@ package page
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"net/http"
 	"runtime/debug"
@@ -17,7 +18,6 @@ import (
 	"time"
 
 	"github.com/coder/websocket"
-	"github.com/google/uuid"
 
 	"jsbridge/manifest"
 	"jsbridge/tenant"
@@ -47,6 +47,9 @@ type Options struct {
 	MaxQueue int
 	// MaxTools bounds one page's tools.
 	MaxTools int
+	// RefuseCode leaves out tools that were made from an agent's code, such as a
+	// page brings back after a reload.
+	RefuseCode bool
 	// PingInterval is the time between protocol pings; two that are missed
 	// close the socket.
 	PingInterval time.Duration
@@ -105,7 +108,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer h.sockets.Done()
 	q := r.URL.Query()
 	origin := r.Header.Get("Origin")
-	t, known := h.find(q.Get("tenant"))
+	connect := tenant.ParseConnect(q.Get("tenant"))
+	known := h.registry.Knows(connect)
 	if !known {
 		select {
 		case h.refusals <- struct{}{}:
@@ -117,7 +121,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	// A session tenant's id is a capability, so any origin that holds one may
-	// join; names that anybody can guess will need their own origin rule.
+	// join; where a name is enough, the registry holds foreign origins back.
 	ws, err := websocket.Accept(w, r, &websocket.AcceptOptions{InsecureSkipVerify: true, CompressionMode: websocket.CompressionDisabled})
 	if err != nil {
 		h.log.Warn("page refused", "origin", clip(origin), "err", err) // Accept has answered
@@ -128,12 +132,14 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer s.wait()
 
 	if !known {
-		h.log.Warn("page refused: its connect string names nothing", "origin", clip(origin))
-		s.close(closing{codeUnknownTenant, "this snippet names no session that is here; ask your agent for a new one"})
-		s.awaitClose(r.Context())
+		s.namesNothing(r.Context(), connect)
 		return
 	}
-	link, err := t.Join(tenant.Joining{Instance: instance(q.Get("instance")), Origin: clip(origin), Probes: s.v1, Transport: s})
+	link, err := h.registry.Join(connect, tenant.Joining{Instance: instance(q.Get("instance")), Origin: clip(origin), Probes: s.v1, Transport: s})
+	if errors.Is(err, tenant.ErrNoTenant) { // it has ended just now
+		s.namesNothing(r.Context(), connect)
+		return
+	}
 	if err != nil {
 		h.log.Warn("page refused", "origin", clip(origin), "err", err)
 		s.close(closing{websocket.StatusTryAgainLater, err.Error()})
@@ -142,7 +148,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	s.link = link
 	h.log.Info("page connected", "connection", link.ID(), "origin", clip(origin))
-	s.greet()
+	s.greet(connect)
 	defer func() { // nothing that a page says may end more than its socket
 		if p := recover(); p != nil {
 			h.log.Error("panic in a page's message", "connection", link.ID(), "panic", p, "stack", string(debug.Stack()))
@@ -178,14 +184,6 @@ func (h *Handler) Wait(ctx context.Context) {
 	case <-done:
 	case <-ctx.Done():
 	}
-}
-
-func (h *Handler) find(connect string) (*tenant.Tenant, bool) {
-	id, err := uuid.Parse(connect)
-	if err != nil || id.String() != connect { // only the form that was given out
-		return nil, false
-	}
-	return h.registry.Lookup(connect)
 }
 
 // instance takes a tab's id only in a form that the page script makes.

@@ -118,7 +118,7 @@ func (s *side) call(name, args string) error {
 
 // A page that stops reading is disconnected, and nobody else notices.
 func TestSlowReaderFailsAlone(t *testing.T) {
-	s := newSide(t, Options{MaxFrame: 2 << 20, WriteTimeout: time.Second}, tenant.Options{ReconnectGrace: time.Millisecond})
+	s := newSide(t, Options{MaxFrame: 2 << 20, WriteTimeout: 5 * time.Second}, tenant.Options{ReconnectGrace: time.Millisecond})
 	s.dial("&v=1", "slow") // never reads
 	go answerAll(s.dial("&v=1", "good"))
 	var wg sync.WaitGroup
@@ -184,7 +184,7 @@ func TestStrangersAreBounded(t *testing.T) {
 	s := newSide(t, Options{}, tenant.Options{})
 	turnedAway := 0
 	for range maxRefusals + 20 {
-		ws, res, err := websocket.Dial(t.Context(), s.url+"/ws?tenant=nobody", nil)
+		ws, res, err := websocket.Dial(t.Context(), s.url+"/ws?tenant=6c2d0b5e-1111-4222-8333-444455556666", nil)
 		if err == nil {
 			defer func() { _ = ws.CloseNow() }() // it does not answer the close handshake
 			continue

@@ -234,14 +234,41 @@ func (s *socket) departure(err error) tenant.Departure {
 	return d
 }
 
+// namesNothing tells a page that its connect string is good for nothing.
+func (s *socket) namesNothing(ctx context.Context, connect tenant.Connect) {
+	s.h.log.Warn("page refused: its connect string names nothing", "origin", clip(s.origin))
+	reason := "this snippet names no session that is here; ask your agent for a new one"
+	if connect.Session == "" {
+		reason = `the connect string is empty: use "name" or "channel:name" of letters, digits, - and _`
+	}
+	s.close(closing{codeUnknownTenant, reason})
+	s.awaitClose(ctx)
+}
+
 // greet is the first message to a page.
-func (s *socket) greet() {
+func (s *socket) greet(connect tenant.Connect) {
+	pending := s.link.Pending()
+	if pending {
+		s.h.log.Warn("page waits for approval of its origin: allow it with jsbridge allow, --allow-origin or the dashboard", "connection", s.link.ID(), "origin", clip(s.origin))
+	}
 	if !s.v1 {
-		s.sendJSON(initMsg{Type: "init"})
+		s.sendJSON(initMsg{Type: "init", ResolvedName: connect.Name})
 		return
 	}
-	s.sendJSON(welcomeMsg{Type: "welcome", ConnectionID: s.link.ID(), State: "ready",
-		Limits: limitsMsg{FrameBytes: s.h.opts.MaxFrame, Tools: s.h.opts.MaxTools}})
+	msg := welcomeMsg{Type: "welcome", ConnectionID: s.link.ID(), State: "ready", Channel: connect.Channel,
+		Limits: limitsMsg{FrameBytes: s.h.opts.MaxFrame, Tools: s.h.opts.MaxTools}}
+	if pending {
+		msg.State, msg.Reason = "pending", pendingReason(clip(s.origin))
+	}
+	s.sendJSON(msg)
+}
+
+// pendingReason tells a page, and with it its user, what it waits for.
+func pendingReason(origin string) string {
+	if origin == "null" {
+		return "pages without an origin of their own (file:// or sandboxed) get in only when jsbridge is started with --allow-origin null"
+	}
+	return fmt.Sprintf("%[1]s is not approved yet: run jsbridge allow %[1]s, or start jsbridge with --allow-origin %[1]s", origin)
 }
 
 // tenant.Transport.
@@ -261,5 +288,15 @@ func (s *socket) Probe() {
 }
 
 func (s *socket) Identify(label string) { s.sendJSON(identifyMsg{"identify", label}) }
+
+func (s *socket) Approved(reg *tenant.Registration) {
+	s.h.log.Info("page approved", "origin", clip(s.origin))
+	if s.v1 {
+		s.sendJSON(approvedMsg{"approved"})
+	}
+	if reg != nil {
+		s.tellRegistered(*reg)
+	}
+}
 
 func (s *socket) Close(r tenant.Reason) { s.close(closingFor(r)) }

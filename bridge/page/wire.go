@@ -143,6 +143,8 @@ type welcomeMsg struct {
 	Type         string    `json:"type"`
 	ConnectionID string    `json:"connectionId"`
 	State        string    `json:"state"`
+	Reason       string    `json:"reason,omitempty"` // why it is pending
+	Channel      string    `json:"channel,omitempty"`
 	Limits       limitsMsg `json:"limits"`
 }
 
@@ -178,6 +180,10 @@ type cancelMsg struct {
 type identifyMsg struct {
 	Type  string `json:"type"`
 	Label string `json:"label,omitempty"`
+}
+
+type approvedMsg struct {
+	Type string `json:"type"`
 }
 
 type probeMsg struct {

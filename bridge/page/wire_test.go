@@ -86,7 +86,7 @@ func TestServerFramesAreThose(t *testing.T) {
 	// Each is decoded into what is sent here and encoded again: a field that is
 	// named otherwise, or missing, shows.
 	for name, into := range map[string]any{
-		"welcome": &welcomeMsg{}, "init": &initMsg{}, "registered": &registeredMsg{}, "registered-problems": &registeredMsg{},
+		"welcome": &welcomeMsg{}, "welcome-pending": &welcomeMsg{}, "welcome-channel": &welcomeMsg{}, "approved": &approvedMsg{}, "init": &initMsg{}, "registered": &registeredMsg{}, "registered-problems": &registeredMsg{},
 		"cancel": &cancelMsg{}, "identify": &identifyMsg{}, "identify-label": &identifyMsg{}, "probe": &probeMsg{}, "error": &errorMsg{}, "error-untyped": &errorMsg{},
 	} {
 		if err := json.Unmarshal(frames[name], into); err != nil {

@@ -70,7 +70,8 @@ func rootCommand(env func(string) (string, bool)) *cobra.Command {
 a page connects out to it, and the page's functions become tools of the client.
 
 Without a command it serves. Each flag has a variable: --max-tools is
-JSBRIDGE_MAX_TOOLS. PORT is honoured as well.`
+JSBRIDGE_MAX_TOOLS. PORT, TENANT_EMPTY_TIMEOUT_MS and TENANT_IDLE_TIMEOUT_MS
+are honoured as well.`
 	root.SilenceErrors, root.SilenceUsage = true, true
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
@@ -85,7 +86,7 @@ JSBRIDGE_MAX_TOOLS. PORT is honoured as well.`
 			return err
 		},
 	}
-	root.AddCommand(serve, demo, version)
+	root.AddCommand(serve, demo, allowCommand(), version)
 	root.PersistentPreRunE = func(c *cobra.Command, _ []string) error { return fromEnv(c, env) }
 	return root
 }
@@ -98,7 +99,8 @@ func noArgs(c *cobra.Command, args []string) error {
 }
 
 // fromEnv sets the flags that were not given from their variables. Those of
-// other commands than serve have the command's name in front.
+// other commands than serve have the command's name in front, unless the flag's
+// annotation ENV names its variables. One that ends in _MS counts milliseconds.
 func fromEnv(c *cobra.Command, env func(string) (string, bool)) error {
 	prefix := "JSBRIDGE_"
 	if c.HasParent() && c.Name() != "serve" {
@@ -110,14 +112,17 @@ func fromEnv(c *cobra.Command, env func(string) (string, bool)) error {
 		if f.Changed || f.Name == "help" {
 			return
 		}
-		names := []string{prefix + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))}
-		if f.Name == "port" && f.Annotations["PORT"] != nil {
-			names = append(names, "PORT")
+		names, own := f.Annotations["ENV"]
+		if !own {
+			names = []string{prefix + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))}
 		}
 		for _, name := range names {
 			v, ok := env(name)
 			if !ok || v == "" {
 				continue
+			}
+			if strings.HasSuffix(name, "_MS") {
+				v += "ms"
 			}
 			if err := flags.Set(f.Name, v); err != nil {
 				errs = append(errs, fmt.Errorf("the variable %s: %w", name, err))

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -123,7 +124,7 @@ func TestDemoServesTheExample(t *testing.T) {
 }
 
 func TestServeStartsFromVariables(t *testing.T) {
-	url, stop := started(t, environ("PORT", "0", "JSBRIDGE_LOG_LEVEL", "error"))
+	url, stop := started(t, environ("PORT", "0", "JSBRIDGE_LOG_LEVEL", "error", "JSBRIDGE_STATE", filepath.Join(t.TempDir(), "state.json")))
 	if got := get(t, strings.TrimSuffix(url, "/mcp")+"/healthz"); !strings.HasPrefix(got, `200 {"name":"jsbridge"`) {
 		t.Errorf("%s: %s", url, got)
 	}

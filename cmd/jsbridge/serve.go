@@ -19,7 +19,7 @@ import (
 // configure.
 func serveCommand() *cobra.Command {
 	opts := bridge.Options{Version: buildVersion()}
-	var level string
+	var level, pageCode string
 	c := &cobra.Command{
 		Use:   "serve",
 		Short: "serves pages and MCP clients (the default)",
@@ -30,6 +30,9 @@ func serveCommand() *cobra.Command {
 				return err
 			}
 			opts.Logger = log
+			if opts.State == "" {
+				log.Warn("no state file: approved origins are forgotten when this server ends (--state names one)")
+			}
 			opts.Files = web.Files()
 			s, err := bridge.New(c.Context(), opts)
 			if err != nil {
@@ -44,13 +47,23 @@ func serveCommand() *cobra.Command {
 	}
 	f := c.Flags()
 	f.IntVar(&opts.Port, "port", bridge.DefaultPort, "port to listen on; 0 takes a free one (also: PORT)")
-	_ = f.SetAnnotation("port", "PORT", []string{"true"}) // fails for unknown flags only
+	also := func(flag string, variables ...string) {
+		_ = f.SetAnnotation(flag, "ENV", variables) // fails for unknown flags only
+	}
+	also("port", "JSBRIDGE_PORT", "PORT")
 	f.StringVar(&opts.Host, "host", "", "address to listen on instead of 127.0.0.1 and ::1; one that other machines reach needs --token")
 	f.StringVar(&opts.Token, "token", "", "what MCP clients must send as Authorization: Bearer <token>")
 	f.StringSliceVar(&opts.AllowHosts, "allow-host", nil, "further names this server answers to, such as host.docker.internal")
+	f.StringSliceVar(&opts.AllowOrigins, "allow-origin", nil, "origins whose pages may connect under a name of their own without approval; null for file:// and sandboxed pages")
+	f.StringVar(&pageCode, "page-code", string(agent.AllowCode), "what becomes of code that an agent registers in a page: allow, ask (the user, in the tab) or off")
+	stateFlag(f, &opts.State)
 	f.StringVar(&level, "log-level", "info", "debug, info, warn or error")
 	f.DurationVar(&opts.Tenant.CallTimeout, "call-timeout", tenant.DefaultCallTimeout, "limit of a call whose tool sets no timeoutMs")
 	f.DurationVar(&opts.Tenant.ReconnectGrace, "reconnect-grace", tenant.DefaultReconnectGrace, "how long a page that lost its connection keeps its place")
+	f.DurationVar(&opts.Tenant.EmptyTimeout, "empty-timeout", tenant.DefaultEmptyTimeout, "ends a channel that has had no page for so long (also: TENANT_EMPTY_TIMEOUT_MS)")
+	also("empty-timeout", "JSBRIDGE_EMPTY_TIMEOUT", "TENANT_EMPTY_TIMEOUT_MS")
+	f.DurationVar(&opts.Tenant.IdleTimeout, "idle-timeout", tenant.DefaultIdleTimeout, "ends a channel that nobody has used for so long (also: TENANT_IDLE_TIMEOUT_MS)")
+	also("idle-timeout", "JSBRIDGE_IDLE_TIMEOUT", "TENANT_IDLE_TIMEOUT_MS")
 	f.DurationVar(&opts.Agent.SessionIdle, "session-idle", agent.DefaultSessionIdle, "ends an MCP session without a request or an open stream")
 	f.DurationVar(&opts.Drain, "drain", bridge.DefaultDrain, "how long running calls may take when the server stops")
 	f.IntVar(&opts.Tenant.MaxName, "max-name", manifest.DefaultMaxName, fmt.Sprintf("longest published tool name, at least %d", manifest.MinMaxName))
@@ -69,6 +82,7 @@ func serveCommand() *cobra.Command {
 			"--max-tools": int64(opts.Page.MaxTools), "--max-queue": int64(opts.Page.MaxQueue), "--max-frame": opts.Page.MaxFrame,
 			"--max-sessions": int64(opts.Agent.MaxSessions), "--max-result": int64(opts.Agent.MaxResult), "--max-body": opts.Agent.MaxBody,
 			"--call-timeout": int64(opts.Tenant.CallTimeout / time.Millisecond), "--reconnect-grace": int64(opts.Tenant.ReconnectGrace / time.Millisecond),
+			"--empty-timeout": int64(opts.Tenant.EmptyTimeout / time.Millisecond), "--idle-timeout": int64(opts.Tenant.IdleTimeout / time.Millisecond),
 			"--session-idle": int64(opts.Agent.SessionIdle / time.Millisecond), "--drain": int64(opts.Drain / time.Millisecond),
 		}
 		for name, v := range positive {
@@ -78,6 +92,11 @@ func serveCommand() *cobra.Command {
 		}
 		if opts.Port < 0 || opts.Port > 65535 {
 			return usageError{fmt.Errorf("--port must be 0 to 65535, not %d", opts.Port)}
+		}
+		switch opts.Agent.PageCode = agent.PageCode(pageCode); opts.Agent.PageCode {
+		case agent.AllowCode, agent.AskCode, agent.RefuseCode:
+		default:
+			return usageError{fmt.Errorf("--page-code must be allow, ask or off, not %q", pageCode)}
 		}
 		return nil
 	}

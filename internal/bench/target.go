@@ -33,7 +33,7 @@ func assemble(c *crew, binary string) ([]*target, error) {
 		t := &target{name: name, tool: toolName}
 		var err error
 		if name == jsbridge {
-			t.server, err = c.start(name, binary, "", "--port", "0")
+			t.server, err = c.start(name, binary, "", "--port", "0", "--state", "")
 		} else {
 			t.server, err = c.start(name, "", name)
 		}

@@ -136,6 +136,9 @@ func serve(t *testing.T, args ...string) *server {
 	if !slices.Contains(args, "--port") {
 		args = append(args, "--port", "0")
 	}
+	if !slices.Contains(args, "--state") { // never the user's own
+		args = append(args, "--state", filepath.Join(t.TempDir(), "state.json"))
+	}
 	s := &server{t: t, cmd: exec.Command(binary, args...), log: &buffer{}, done: make(chan struct{})}
 	s.cmd.Stderr = s.log
 	out, err := s.cmd.StdoutPipe()

@@ -1,0 +1,221 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"jsbridge/manifest"
+	"jsbridge/tenant"
+)
+
+// PageCode says what becomes of code that an agent wants to run in a page.
+type PageCode string
+
+const (
+	// AllowCode lets it in.
+	AllowCode PageCode = "allow"
+	// AskCode asks the human in the page's tab first.
+	AskCode PageCode = "ask"
+	// RefuseCode refuses it.
+	RefuseCode PageCode = "off"
+)
+
+// The reserved names of the page protocol that its script answers itself.
+const (
+	registerByPath = "__register_tool_by_path__"
+	registerByCode = "__register_tool_by_code__"
+	unregisterTool = "__unregister_tool__"
+)
+
+// addRegistration adds the built-ins that give a running page tools.
+func (m builtins) addRegistration() {
+	tool := func(what, schema string) properties {
+		return properties{required: []string{"name", "description", what}, schemas: map[string]string{
+			"id":          idSchema,
+			"name":        `{"type":"string","description":"the new tool's own name; it is published with the page's prefix in front"}`,
+			"description": `{"type":"string","description":"what the tool does and when to use it"}`,
+			what:          schema,
+			"params":      `{"type":"object","description":"the tool's parameters by name: {\"text\":{\"type\":\"string\",\"description\":\"…\",\"optional\":true}}; types are string, number, integer, boolean, array (with items), object (with properties)","additionalProperties":true}`,
+		}}
+	}
+	m.add("register_page_tool_by_path", "Make a page's function a tool",
+		"Makes a function that the page already has a tool of it, by the path on window at which it is found, such as myApp.notes.add. It is called with one object of arguments and keeps its this. The tool is there at once, without a reload, and comes back when the tab is reloaded.",
+		acts, tool("path", `{"type":"string","description":"the function's path on window, such as myApp.notes.add"}`), with(registerPath))
+	m.add("register_page_tool_by_code", "Give a page a tool of your own code",
+		"Compiles a JavaScript function body in the page and makes it a tool. The body gets (args, document, window), may use await, and returns the tool's result. Use it for what the page's own tools can't do, for instance to read something off the page. The tool is there at once and comes back when the tab is reloaded.",
+		acts, tool("code", `{"type":"string","description":"an async function's body with the parameters args, document and window, such as: return document.title"}`), with(registerCode))
+	m.add("unregister_page_tool", "Take a page's tool away",
+		"Takes a tool away that was added to a page at run time. The tools that the page itself declares can't be taken away.",
+		acts, properties{required: []string{"toolName"}, schemas: map[string]string{
+			"id":       idSchema,
+			"toolName": `{"type":"string","description":"the tool's name, as given at registration or as published"}`,
+		}}, with(unregister))
+}
+
+type registration struct {
+	ID          string          `json:"id"`
+	Name        string          `json:"name"`
+	Description string          `json:"description"`
+	Path        string          `json:"path"`
+	Code        string          `json:"code"`
+	Params      json.RawMessage `json:"params"`
+}
+
+func registerPath(ctx context.Context, s *session, req *mcp.CallToolRequest, args registration) *mcp.CallToolResult {
+	return s.register(ctx, req, args, registerByPath, &manifest.Origin{Kind: "path", Path: args.Path})
+}
+
+func registerCode(ctx context.Context, s *session, req *mcp.CallToolRequest, args registration) *mcp.CallToolResult {
+	if s.h.opts.PageCode == RefuseCode {
+		return failure("this jsbridge was started with --page-code off, so no code of yours runs in a page. register_page_tool_by_path still makes the page's own functions tools.")
+	}
+	return s.register(ctx, req, args, registerByCode, &manifest.Origin{Kind: "code", Code: args.Code})
+}
+
+// register has the page add a tool, and makes sure that it is published.
+func (s *session) register(ctx context.Context, req *mcp.CallToolRequest, args registration, reserved string, origin *manifest.Origin) *mcp.CallToolResult {
+	p, err := s.pageByID(args.ID)
+	if err != nil {
+		return failure(err.Error())
+	}
+	params := args.Params
+	if params == nil {
+		params = json.RawMessage("{}")
+	}
+	if err := checkTool(args.Name, args.Description, params, origin); err != nil {
+		return failure(fmt.Sprintf("%s was not registered: %v", printable(args.Name), err))
+	}
+	for _, e := range p.Info().Tools {
+		if e.Tool.Name == args.Name {
+			return failure(exists(e))
+		}
+	}
+	ask := s.h.opts.PageCode == AskCode && reserved == registerByCode
+	if ask && !p.Info().Current {
+		return failure("this jsbridge was started with --page-code ask, and the page's script is an older one that can't ask its user. register_page_tool_by_path needs no asking.")
+	}
+	said, failed := s.ask(ctx, req, p, reserved, struct {
+		Name        string          `json:"name"`
+		Description string          `json:"description"`
+		Path        string          `json:"path,omitempty"`
+		Code        string          `json:"code,omitempty"`
+		Params      json.RawMessage `json:"params"`
+		Ask         bool            `json:"ask,omitempty"`
+	}{args.Name, args.Description, args.Path, args.Code, params, ask})
+	if failed != nil {
+		return failed
+	}
+	info := s.view.Info(p)
+	for _, e := range info.Tools {
+		if e.Tool.Name == args.Name {
+			s.h.log.Info("tool registered by an agent", "connection", p.ID(), "tool", e.Name, "kind", origin.Kind, "client", s.clientName())
+			return jsonResult(struct {
+				Published    string `json:"published"`
+				Name         string `json:"name"`
+				Connection   string `json:"connection"`
+				Confirmation string `json:"confirmation"`
+			}{e.Name, args.Name, info.ID, said})
+		}
+	}
+	return failure(fmt.Sprintf("the page confirmed it (%.200s), but does not offer %q: %s", said, args.Name, whyNot(info, args.Name)))
+}
+
+// checkTool refuses what would not be published, before the page has it.
+func checkTool(name, description string, params json.RawMessage, origin *manifest.Origin) error {
+	frame, err := json.Marshal(map[string]any{"tools": []any{map[string]any{
+		"name": name, "description": description, "params": params, "source": "dynamic", "origin": origin,
+	}}})
+	if err != nil {
+		return err
+	}
+	m, err := manifest.Parse(frame, manifest.Limits{})
+	if err != nil {
+		return err
+	}
+	if len(m.Problems) > 0 {
+		return errors.New(m.Problems[0].Reason)
+	}
+	return nil
+}
+
+func exists(e tenant.Entry) string {
+	if e.Tool.Dynamic {
+		return fmt.Sprintf("the page already has a tool %q, published as %s: unregister_page_tool takes it away, or choose another name", e.Tool.Name, e.Name)
+	}
+	return fmt.Sprintf("the page itself declares a tool %q, published as %s: choose another name", e.Tool.Name, e.Name)
+}
+
+func whyNot(info tenant.Info, name string) string {
+	for _, p := range info.Problems {
+		if p.Name == name {
+			return p.Reason
+		}
+	}
+	return "its script gave no reason"
+}
+
+func unregister(ctx context.Context, s *session, req *mcp.CallToolRequest, args struct {
+	ID       string `json:"id"`
+	ToolName string `json:"toolName"`
+}) *mcp.CallToolResult {
+	p, err := s.pageByID(args.ID)
+	if err != nil {
+		return failure(err.Error())
+	}
+	name, found := args.ToolName, false
+	for _, e := range s.view.Info(p).Tools {
+		if e.Tool.Name != args.ToolName && e.Name != args.ToolName {
+			continue
+		}
+		if !e.Tool.Dynamic {
+			return failure(fmt.Sprintf("the page itself declares %q, so it can't be taken away: only tools that were added at run time can", e.Tool.Name))
+		}
+		name, found = e.Tool.Name, true
+		if e.Tool.Name == args.ToolName {
+			break
+		}
+	}
+	if !found {
+		return failure(fmt.Sprintf("this page has no tool %.80q: describe_tools shows which it has", args.ToolName))
+	}
+	said, failed := s.ask(ctx, req, p, unregisterTool, struct {
+		ToolName string `json:"toolName"`
+	}{name})
+	if failed != nil {
+		return failed
+	}
+	s.h.log.Info("tool unregistered by an agent", "connection", p.ID(), "tool", name, "client", s.clientName())
+	return textResult(said)
+}
+
+// ask sends a reserved call to the page's script. It gives what the page
+// answered as text, or the failed result.
+func (s *session) ask(ctx context.Context, req *mcp.CallToolRequest, p *tenant.Page, reserved string, args any) (string, *mcp.CallToolResult) {
+	raw, err := json.Marshal(args)
+	if err != nil {
+		return "", failure(err.Error())
+	}
+	label := s.view.Info(p)
+	answer, err := s.watched(ctx, req, label.Label, func(ctx context.Context, c tenant.Call) (tenant.Answer, error) {
+		c.Args, c.Prefix = raw, label.Prefix
+		return p.Ask(ctx, reserved, c)
+	})
+	if err != nil {
+		return "", s.callFailed(reserved, err)
+	}
+	if answer.Err != nil {
+		return "", failure(fmt.Sprintf("the page refused: %s", answer.Err.Message))
+	}
+	return firstText(convert(answer.Result)), nil
+}
+
+func printable(name string) string {
+	if name = manifest.Clean(name, 64, false); name == "" {
+		return "the tool"
+	}
+	return fmt.Sprintf("%q", name)
+}

@@ -1,0 +1,77 @@
+package state
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"time"
+)
+
+// DefaultWatch is how often a server looks for changes of other processes.
+const DefaultWatch = 500 * time.Millisecond
+
+// settled is how old a file must be before its size and time tell that it is
+// still the same one: file systems count time in steps, of up to two seconds.
+const settled = 3 * time.Second
+
+// Watch looks for changes that other processes made, and calls changed after
+// each one that Allows and Origins show, until the context ends. An every of 0
+// or less is DefaultWatch. Changes made through this File are not reported. A
+// file that is damaged while it is watched changes nothing until it is whole
+// again, since it may be open in an editor; one that is gone allows nothing.
+// One Watch at a time.
+func (f *File) Watch(ctx context.Context, every time.Duration, changed func()) {
+	if f.path == "" {
+		<-ctx.Done()
+		return
+	}
+	if every <= 0 {
+		every = DefaultWatch
+	}
+	ticks := time.NewTicker(every)
+	defer ticks.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticks.C:
+			if f.poll() {
+				changed()
+			}
+		}
+	}
+}
+
+// poll reads the file if it seems to be another one than before, and tells
+// whether another process changed something.
+func (f *File) poll() bool {
+	if !f.writing.TryLock() {
+		return false // a change of ours may wait long for the lock; it reads the file, too
+	}
+	defer f.writing.Unlock()
+	news := f.news
+	f.news = false
+	if info, err := os.Stat(f.path); sameFile(f.seen, info, err) {
+		return news
+	}
+	c, seen, err := load(f.path)
+	f.seen = seen
+	if err != nil {
+		f.warn(err.Error(), "; what it held before stays in force")
+		return news
+	}
+	f.warn(c.problem, "")
+	news = news || !c.sameOrigins(f.current)
+	f.remember(c)
+	return news
+}
+
+// sameFile is true when there is surely nothing new to read.
+func sameFile(seen, info fs.FileInfo, err error) bool {
+	if seen == nil || err != nil {
+		return seen == nil && errors.Is(err, fs.ErrNotExist)
+	}
+	return os.SameFile(seen, info) && seen.Size() == info.Size() && seen.ModTime().Equal(info.ModTime()) &&
+		time.Since(info.ModTime()) > settled
+}
