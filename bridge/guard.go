@@ -10,9 +10,9 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
-	"net/url"
 	"strings"
 
+	"jsbridge/bridge/state"
 	"jsbridge/manifest"
 )
 
@@ -149,11 +149,11 @@ func isLoopbackName(name string) bool {
 	return err == nil && addr.Zone() == "" && addr.Unmap().IsLoopback()
 }
 
-// isLoopbackOrigin takes http and https origins on loopback, on any port.
+// isLoopbackOrigin takes http and https origins on loopback, on any port, in the
+// form that browsers send.
 func isLoopbackOrigin(origin string) bool {
-	u, err := url.Parse(origin)
-	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" &&
-		u.User == nil && u.Path == "" && u.RawQuery == "" && u.Fragment == "" && isLoopbackName(hostName(u.Host))
+	canonical, err := state.ParseOrigin(origin)
+	return err == nil && canonical == origin && state.IsLoopback(canonical)
 }
 
 // writeProblem answers with a JSON problem (RFC 9457).

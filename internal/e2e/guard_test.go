@@ -57,8 +57,8 @@ func with(h map[string]string, kv ...string) map[string]string {
 
 func TestForeignHostIsRefusedEverywhere(t *testing.T) {
 	s := serve(t, "--allow-host", "bridge.test")
-	port := s.base[strings.LastIndex(s.base, ":")+1:]
-	for _, path := range []string{"/", "/mcp", "/mcp/", "/ws", "/main.js", "/index.js", "/healthz", "/nothing", "/.well-known/oauth-authorization-server"} {
+	port := s.port()
+	for _, path := range []string{"/", "/mcp", "/mcp/", "/ws", "/main.js", "/connect.js", "/extras.js", "/api/origins", "/index.js", "/healthz", "/nothing", "/.well-known/oauth-authorization-server"} {
 		for _, host := range []string{"evil.example", "evil.example:" + port, "localhost.evil.example", "192.168.1.5:" + port, "0.0.0.0"} {
 			for _, method := range []string{"GET", "POST", "OPTIONS", "HEAD"} {
 				res, body := s.ask(method, path, "", map[string]string{"Host": host})
@@ -183,7 +183,7 @@ func TestScriptsAreServedForEveryOrigin(t *testing.T) {
 
 func TestListensOnLoopbackOnly(t *testing.T) {
 	s := serve(t)
-	port := s.base[strings.LastIndex(s.base, ":")+1:]
+	port := s.port()
 	for _, host := range []string{"127.0.0.1", "::1"} {
 		if host == "::1" && !hasIPv6() {
 			continue

@@ -61,20 +61,65 @@ func run(m *testing.M) int {
 		missing = "no Chromium found (chromium, google-chrome); install one, for example: apt-get install chromium"
 		return m.Run()
 	}
-	opts := append([]chromedp.ExecAllocatorOption{chromedp.ExecPath(path)}, chromedp.DefaultExecAllocatorOptions[:]...)
-	for _, f := range []string{"no-sandbox", "disable-gpu", "disable-quic", "no-first-run", "disable-background-networking", "disable-component-update", "disable-sync"} {
-		opts = append(opts, chromedp.Flag(f, true))
-	}
-	alloc, stopAlloc := chromedp.NewExecAllocator(context.Background(), append(opts, chromedp.WSURLReadTimeout(time.Minute))...)
-	defer stopAlloc()
-	ctx, stop := chromedp.NewContext(alloc)
-	defer stop()
-	if err := chromedp.Do(ctx); err != nil {
-		fmt.Fprintln(os.Stderr, "starting Chromium:", err)
+	ctx, stop, err := startBrowser(path)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
+	defer stop()
 	browser = ctx
 	return m.Run()
+}
+
+// startBrowser starts a Chromium with a fresh profile. A flag is its name, or
+// name=value.
+func startBrowser(path string, flags ...string) (ctx context.Context, stop func(), err error) {
+	opts := append([]chromedp.ExecAllocatorOption{chromedp.ExecPath(path)}, chromedp.DefaultExecAllocatorOptions[:]...)
+	for _, f := range append(flags, "no-sandbox", "disable-gpu", "disable-quic", "no-first-run", "disable-background-networking", "disable-component-update", "disable-sync") {
+		if name, value, ok := strings.Cut(f, "="); ok {
+			opts = append(opts, chromedp.Flag(name, value))
+		} else {
+			opts = append(opts, chromedp.Flag(name, true))
+		}
+	}
+	alloc, stopAlloc := chromedp.NewExecAllocator(context.Background(), append(opts, chromedp.WSURLReadTimeout(time.Minute))...)
+	ctx, stopTab := chromedp.NewContext(alloc)
+	stop = func() {
+		stopTab()
+		stopAlloc()
+	}
+	if err := chromedp.Do(ctx); err != nil {
+		stop()
+		return nil, nil, fmt.Errorf("starting Chromium: %w", err)
+	}
+	return ctx, stop, nil
+}
+
+// withBrowser has the test's tabs opened in a browser of its own.
+func withBrowser(t *testing.T, flags ...string) {
+	t.Helper()
+	needBrowser(t)
+	ctx, stop, err := startBrowser(chromium(), flags...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	usual := browser
+	browser = ctx
+	t.Cleanup(func() {
+		browser = usual
+		stop()
+	})
+}
+
+// needBrowser skips, or fails under CI, without a Chromium.
+func needBrowser(t *testing.T) {
+	t.Helper()
+	if browser == nil {
+		if os.Getenv("CI") != "" {
+			t.Fatal(missing)
+		}
+		t.Skip(missing)
+	}
 }
 
 func chromium() string {
@@ -130,9 +175,18 @@ type server struct {
 
 var baseLine = regexp.MustCompile(`http://localhost:\d+`)
 
-// serve starts jsbridge on a free port.
+// serve starts jsbridge on a free port. What looks like NAME=value goes into its
+// environment.
 func serve(t *testing.T, args ...string) *server {
 	t.Helper()
+	var env []string
+	args = slices.DeleteFunc(slices.Clone(args), func(a string) bool {
+		variable := !strings.HasPrefix(a, "-") && strings.Contains(a, "=")
+		if variable {
+			env = append(env, a)
+		}
+		return variable
+	})
 	if !slices.Contains(args, "--port") {
 		args = append(args, "--port", "0")
 	}
@@ -141,6 +195,7 @@ func serve(t *testing.T, args ...string) *server {
 	}
 	s := &server{t: t, cmd: exec.Command(binary, args...), log: &buffer{}, done: make(chan struct{})}
 	s.cmd.Stderr = s.log
+	s.cmd.Env = append(os.Environ(), env...)
 	out, err := s.cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -174,6 +229,15 @@ func serve(t *testing.T, args ...string) *server {
 		}
 	})
 	return s
+}
+
+// port is where it listens.
+func (s *server) port() string { return s.base[strings.LastIndex(s.base, ":")+1:] }
+
+// kill ends it as nobody should.
+func (s *server) kill() {
+	_ = s.cmd.Process.Kill()
+	<-s.done
 }
 
 // stop ends it as a user would, and waits.
@@ -320,7 +384,13 @@ type site struct {
 
 func newSite(t *testing.T) *site {
 	s := &site{pages: map[string]string{}, head: map[string]http.Header{}}
-	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	s.Server = httptest.NewServer(s.handler())
+	t.Cleanup(s.Close)
+	return s
+}
+
+func (s *site) handler() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.mu.Lock()
 		body, ok := s.pages[r.URL.Path]
 		for k, v := range s.head[r.URL.Path] {
@@ -333,9 +403,7 @@ func newSite(t *testing.T) *site {
 		}
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		fmt.Fprint(w, body)
-	}))
-	t.Cleanup(s.Close)
-	return s
+	})
 }
 
 // page puts a page there and gives its URL.
@@ -374,12 +442,7 @@ type tab struct {
 
 func newTab(t *testing.T) *tab {
 	t.Helper()
-	if browser == nil {
-		if os.Getenv("CI") != "" {
-			t.Fatal(missing)
-		}
-		t.Skip(missing)
-	}
+	needBrowser(t)
 	ctx, end := chromedp.NewContext(browser)
 	tb := &tab{t: t, ctx: ctx, end: end}
 	if err := chromedp.Do(ctx); err != nil {
