@@ -208,7 +208,11 @@ func (s *session) ask(ctx context.Context, req *mcp.CallToolRequest, p *tenant.P
 		return "", s.callFailed(reserved, err)
 	}
 	if answer.Err != nil {
-		return "", failure(fmt.Sprintf("the page refused: %s", answer.Err.Message))
+		why := answer.Err.Message
+		if n := answer.Err.Name; n != "" && n != "Error" {
+			why = n + ": " + why
+		}
+		return "", s.h.bounded(failure("the page refused: " + why))
 	}
 	return firstText(convert(answer.Result)), nil
 }

@@ -17,13 +17,13 @@ import (
 
 const demoPort = 8080
 
-// demoCommand serves the example page on an origin of its own, as a page in
+// demoCommand serves the example pages on an origin of its own, as a page in
 // real life has one.
 func demoCommand() *cobra.Command {
 	var port int
 	c := &cobra.Command{
 		Use:   "demo",
-		Short: "serves an example page on another origin",
+		Short: "serves two example pages on another origin",
 		Args:  noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			l, err := (&net.ListenConfig{}).Listen(c.Context(), "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
@@ -33,10 +33,11 @@ func demoCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(c.OutOrStdout(), `The example page is at http://localhost:%d/hello-world.html
+			_, err = fmt.Fprintf(c.OutOrStdout(), `The example page is at http://localhost:%[1]d/hello-world.html
 
 Open it, ask your agent for the jsbridge embed snippet, and paste that line into
-the page's DevTools console. Ctrl-C stops.
+the page's DevTools console. A page that connects by itself, without any pasting,
+is at http://localhost:%[1]d/auto-connect.html. Ctrl-C stops.
 `, l.Addr().(*net.TCPAddr).Port)
 			if err != nil {
 				return errors.Join(err, l.Close())

@@ -3,7 +3,10 @@ package main
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"os"
+	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -20,11 +23,12 @@ func TestMain(m *testing.M) {
 // TestRun is about the answers and the report, never about speed.
 func TestRun(t *testing.T) {
 	if testing.Short() {
-		t.Skip("starts six processes")
+		t.Skip("starts seven processes")
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
-	res, err := run(ctx, options{duration: 200 * time.Millisecond, rounds: 1, changes: 2}, t.Output())
+	o := options{duration: 200 * time.Millisecond, rounds: 1, changes: 2, root: rootOptions{sessions: 20, rounds: 3}}
+	res, err := run(ctx, o, t.Output())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,13 +42,56 @@ func TestRun(t *testing.T) {
 	if res.changes.count != 2 || res.changes.median <= 0 {
 		t.Errorf("changes: %+v", res.changes)
 	}
+	for name, changes := range map[string][]spreading{"comes": res.roots.comes, "leaves": res.roots.leaves} {
+		if len(changes) != 3 {
+			t.Errorf("the root connection %s %d times", name, len(changes))
+		}
+		for _, s := range changes {
+			if s.median <= 0 || s.last < s.median {
+				t.Errorf("the root connection %s: %+v", name, s)
+			}
+		}
+	}
+	if m := res.roots.memory; len(m) != 4 || runtime.GOOS == "linux" && slices.Min(m) <= 1<<20 {
+		t.Errorf("memory: %d", m)
+	}
 	var report bytes.Buffer
 	res.write(&report)
 	t.Log("\n" + report.String())
-	for _, want := range []string{": p50 at most 2 x the floor", ": at 16 in flight no less than 0.9 x the bare go-sdk server"} {
+	for _, want := range []string{": p50 at most 2 x the floor", ": at 16 in flight no less than 0.9 x the bare go-sdk server",
+		"Root connection: a page of 50 tools comes and leaves 3 times, seen by 20 sessions", ": a root connection's change told in under 50 ms"} {
 		if !strings.Contains(report.String(), want) {
 			t.Errorf("the report lacks %q", want)
 		}
+	}
+}
+
+// TestAwait asserts that a change counts only if each session was told of it
+// once.
+func TestAwait(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		told []int // sessions, of two
+		want string
+	}{
+		{"once", []int{1, 0}, ""},
+		{"twice at once", []int{0, 0}, "a session was told twice"},
+		{"twice in the end", []int{0, 1, 0}, "1 sessions were told twice"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			g := &gallery{ctx: t.Context(), sessions: make([]endpoint, 2), told: make(chan telling, 3)}
+			begun := time.Now()
+			for i, session := range tt.told {
+				g.told <- telling{session, begun.Add(time.Duration(i+1) * time.Second)}
+			}
+			s, err := g.await(begun)
+			if got := fmt.Sprint(err); err != nil && got != tt.want || err == nil && tt.want != "" {
+				t.Fatalf("error %v, want %q", err, tt.want)
+			}
+			if err == nil && (s.median != 1500*time.Millisecond || s.last != 2*time.Second) {
+				t.Errorf("got %+v", s)
+			}
+		})
 	}
 }
 

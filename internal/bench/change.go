@@ -41,7 +41,7 @@ func measureChanges(ctx context.Context, t *target, count int) (changes, error) 
 		return changes{}, fmt.Errorf("GET: %s", res.Status)
 	}
 	told := make(chan time.Time, count+1)
-	go func() { cancel(notifications(res.Body, told)) }()
+	go func() { cancel(notifications(res.Body, func(at time.Time) { told <- at })) }()
 
 	var all []time.Duration
 	for len(all) < count {
@@ -79,12 +79,12 @@ func measureChanges(ctx context.Context, t *target, count int) (changes, error) 
 	return changes{count: count, median: median(all), max: slices.Max(all)}, nil
 }
 
-// notifications notes when each change was told, until the stream ends.
-func notifications(stream io.Reader, told chan<- time.Time) error {
+// notifications says when each change was told, until the stream ends.
+func notifications(stream io.Reader, told func(at time.Time)) error {
 	lines := bufio.NewScanner(stream)
 	for lines.Scan() {
 		if data, ok := strings.CutPrefix(lines.Text(), "data:"); ok && strings.Contains(data, `"notifications/tools/list_changed"`) {
-			told <- time.Now()
+			told(time.Now())
 		}
 	}
 	return fmt.Errorf("the session's stream has ended: %v", lines.Err())

@@ -61,3 +61,22 @@ func cpuTime(pid int) time.Duration {
 	}
 	return time.Duration(user+system) * (time.Second / 100)
 }
+
+// residentMemory is what a process has in memory, in bytes; 0 where there is no
+// /proc.
+func residentMemory(pid int) int64 {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return 0
+	}
+	for line := range strings.Lines(string(status)) {
+		if size, ok := strings.CutPrefix(line, "VmRSS:"); ok {
+			kilobytes, err := strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(size), "kB")), 10, 64)
+			if err != nil {
+				return 0
+			}
+			return kilobytes << 10
+		}
+	}
+	return 0
+}

@@ -11,6 +11,9 @@
 // bare is what MCP adds to it. Absolute figures depend on the machine and on
 // its other users, so the three take turns and the verdict is about ratios.
 //
+// Beside that it has a page come and leave as a root connection of another
+// jsbridge, and measures when a thousand sessions know, and what memory it takes.
+//
 // Servers, pages and callers are processes of their own on one machine and
 // share its processors. Figures are printed whether the targets are met or
 // not; the exit code is 1 only for what went wrong.
@@ -38,11 +41,13 @@ func main() {
 	var o options
 	flag.DurationVar(&o.duration, "duration", 3*time.Second, "how long each measurement takes")
 	flag.IntVar(&o.rounds, "rounds", 3, "how often each measurement is taken")
+	flag.IntVar(&o.root.sessions, "sessions", 1000, "how many sessions are told of a root connection")
+	flag.IntVar(&o.root.rounds, "root-rounds", 100, "how often the root connection comes and leaves; 0 leaves it out")
 	output := flag.String("o", "", "file to write the report to, besides stdout")
 	flag.Parse()
 	o.changes = 20
-	if flag.NArg() > 0 || o.duration < 10*time.Millisecond || o.rounds < 1 {
-		fmt.Fprintln(os.Stderr, "bench: -duration must be at least 10ms, -rounds at least 1, and there are no arguments")
+	if flag.NArg() > 0 || o.duration < 10*time.Millisecond || o.rounds < 1 || o.root.sessions < 1 || o.root.rounds < 0 {
+		fmt.Fprintln(os.Stderr, "bench: -duration must be at least 10ms, -rounds and -sessions at least 1, -root-rounds at least 0, and there are no arguments")
 		os.Exit(2)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -74,6 +79,7 @@ type options struct {
 	duration time.Duration // of one measurement
 	rounds   int
 	changes  int // of the tool list
+	root     rootOptions
 }
 
 // inFlight are the numbers of callers measured.
@@ -125,6 +131,12 @@ func run(ctx context.Context, o options, progress io.Writer) (_ *results, err er
 	fmt.Fprintf(progress, "bench: %d changes of the tool list\n", o.changes)
 	if res.changes, err = measureChanges(c.ctx, targets[0], o.changes); err != nil {
 		return nil, fmt.Errorf("changes of the tool list: %w", err)
+	}
+	if o.root.rounds > 0 {
+		fmt.Fprintf(progress, "bench: a root connection, %d sessions, %d rounds\n", o.root.sessions, o.root.rounds)
+		if res.roots, err = measureRoots(c, binary, o.root); err != nil {
+			return nil, fmt.Errorf("root connection: %w", err)
+		}
 	}
 	res.loadAfter = loadAverage()
 	return res, nil

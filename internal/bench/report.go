@@ -13,6 +13,11 @@ const (
 	maxLatency   = 2.0 // p50 against the floor, one call at a time
 	minRate      = 0.9 // calls/s against bare
 	minRateCalls = 16  // in flight, for minRate
+
+	maxTellingMS = 50.0 // median over the sessions, of a root connection's change
+	maxGrowth    = 1.1  // of memory, from a fifth of the rounds to all
+	// Fewer rounds show nothing but a heap that has not found its size.
+	minGrowthRounds = 50
 )
 
 // level is everything measured with one number of callers.
@@ -26,6 +31,7 @@ type results struct {
 	version, machine, loadAfter string
 	levels                      []level
 	changes                     changes
+	roots                       *roots // nil: left out
 }
 
 func (r *results) write(w io.Writer) {
@@ -38,7 +44,57 @@ func (r *results) write(w io.Writer) {
 	r.writeRatios(w)
 	fmt.Fprintf(w, "\nTool list changed, until the session is told: median %s, greatest %s ms (%d changes)\n\n",
 		ms(r.changes.median), ms(r.changes.max), r.changes.count)
+	if r.roots != nil {
+		r.writeRoots(w)
+	}
 	r.writeTargets(w)
+}
+
+func (r *results) writeRoots(w io.Writer) {
+	o := r.options.root
+	fmt.Fprintf(w, "Root connection: a page of %d tools comes and leaves %d times, seen by %d sessions with an open stream each\n",
+		rootTools, o.rounds, o.sessions)
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(t, "the page\tms until half the sessions are told\tms until the last is told\tserver CPU ms/change\t")
+	for _, row := range []struct {
+		name    string
+		changes []spreading
+	}{{"comes", r.roots.comes}, {"leaves", r.roots.leaves}} {
+		cpu := "-"
+		if v := mean(each(row.changes, spreading.cpuMS)); v > 0 {
+			cpu = fmt.Sprintf("%.0f", v)
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t\n", row.name,
+			spread(each(row.changes, spreading.medianMS)), spread(each(row.changes, spreading.lastMS)), cpu)
+	}
+	_ = t.Flush()
+	fmt.Fprintln(w, "Times: median (least to greatest) of the changes. Each session was told of each change once. Some 30 ms\n"+
+		"are jsbridge's own wait for further changes; one process reads for all sessions, and is part of the figures.")
+	if m := r.roots.memory; m[0] > 0 {
+		fmt.Fprintf(w, "Server memory (VmRSS): %s MB before the first round", mb(m[0]))
+		for _, round := range o.marks() {
+			fmt.Fprintf(w, ", %s after %d", mb(m[round]), round)
+		}
+		fmt.Fprintln(w)
+	} else {
+		fmt.Fprintln(w, "Server memory: not known here, for want of /proc")
+	}
+	fmt.Fprintln(w)
+}
+
+// marks are the rounds after which memory is reported: a tenth, a fifth and all.
+func (o rootOptions) marks() []int {
+	return slices.Compact([]int{max(1, o.rounds/10), max(1, o.rounds/5), o.rounds})
+}
+
+// growth compares the server's memory after all rounds with that after a fifth,
+// when it has what it needs; 0 where it is not known.
+func (r *roots) growth(o rootOptions) float64 {
+	settled := r.memory[max(1, o.rounds/5)]
+	if settled == 0 {
+		return 0
+	}
+	return float64(r.memory[o.rounds]) / float64(settled)
 }
 
 func (r *results) writeFigures(w io.Writer) {
@@ -81,6 +137,17 @@ func (r *results) writeTargets(w io.Writer) {
 			fmt.Fprintf(w, "%s: at %d in flight no less than %g x the bare go-sdk server: %.2f\n", verdict(v >= minRate), minRateCalls, minRate, v)
 		}
 	}
+	if r.roots == nil {
+		return
+	}
+	o := r.options.root
+	told := median(each(slices.Concat(r.roots.comes, r.roots.leaves), spreading.medianMS))
+	fmt.Fprintf(w, "%s: a root connection's change told in under %g ms (median of %d sessions): %.2f ms\n",
+		verdict(told < maxTellingMS), maxTellingMS, o.sessions, told)
+	if v := r.roots.growth(o); v > 0 && o.rounds >= minGrowthRounds {
+		fmt.Fprintf(w, "%s: memory flat, less than %g x from round %d to %d of a root connection: %.2f\n",
+			verdict(v < maxGrowth), maxGrowth, max(1, o.rounds/5), o.rounds, v)
+	}
 }
 
 func (s sample) latency() float64   { return s.p50.Seconds() }
@@ -96,7 +163,11 @@ func (l level) ratios(yardstick string, figure func(sample) float64) []float64 {
 	return ours
 }
 
-func each[T any](samples []sample, figure func(sample) T) []T {
+func (s spreading) medianMS() float64 { return 1000 * s.median.Seconds() }
+func (s spreading) lastMS() float64   { return 1000 * s.last.Seconds() }
+func (s spreading) cpuMS() float64    { return 1000 * s.cpu.Seconds() }
+
+func each[S, T any](samples []S, figure func(S) T) []T {
 	values := make([]T, len(samples))
 	for i, s := range samples {
 		values[i] = figure(s)
@@ -104,11 +175,21 @@ func each[T any](samples []sample, figure func(sample) T) []T {
 	return values
 }
 
+func mean(values []float64) float64 {
+	sum := 0.0
+	for _, v := range values {
+		sum += v
+	}
+	return sum / float64(len(values))
+}
+
 func spread(values []float64) string {
 	return fmt.Sprintf("%.2f (%.2f to %.2f)", median(values), slices.Min(values), slices.Max(values))
 }
 
 func ms(d time.Duration) string { return fmt.Sprintf("%.2f", float64(d)/float64(time.Millisecond)) }
+
+func mb(bytes int64) string { return fmt.Sprintf("%.1f", float64(bytes)/(1<<20)) }
 
 func verdict(met bool) string {
 	if met {

@@ -1,16 +1,16 @@
 package e2e
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
-
-	"context"
 )
 
 // autoPage is a page that connects by connect.js. It keeps its sockets in
@@ -222,4 +222,50 @@ func TestOneSocketWhateverIsImportedTwice(t *testing.T) {
 	if tb.state() != "connected" {
 		t.Errorf("the state is %s", tb.state())
 	}
+}
+
+// A server that is down is not hammered, and everybody is back soon after it is.
+func TestServerIsDownForAMinute(t *testing.T) {
+	const tabs, down = 20, time.Minute
+	s := serve(t)
+	c := s.connect()
+	site := newSite(t)
+	var all []*tab
+	var names []string
+	for i := range tabs {
+		name := fmt.Sprintf("tab%d", i)
+		all = append(all, newTab(t).open(site.page("/"+name, autoPage(s.base, name, "", who))))
+		names = append(names, name+"__who")
+	}
+	c.waitTools(names...)
+	s.kill()
+	for _, tb := range all {
+		tb.waitState("connecting")
+	}
+	<-time.After(down) // this is what is tested, not a wait for something
+	attempts := map[int]bool{}
+	total := 0
+	for i, tb := range all {
+		n := eval[int](tb, `sockets.length`) - 1
+		total += n
+		attempts[n] = true
+		// Full jitter from 0.5 to 30 s: about nine in a minute, seldom 20.
+		if n > 25 {
+			t.Errorf("tab %d tried %d times", i, n)
+		}
+		if lines := tb.lines("[jsbridge]"); len(lines) > 3 {
+			t.Errorf("tab %d has %d console lines: %q", i, len(lines), lines)
+		}
+	}
+	t.Logf("%d attempts of %d tabs in %s", total, tabs, down)
+	if total > 15*tabs || len(attempts) < 3 {
+		t.Errorf("%d attempts, %d different counts: want them few and spread", total, len(attempts))
+	}
+	s = serve(t, "--port", s.port())
+	c = s.connect()
+	limit := time.Now().Add(2 * patience) // the longest pause is 30 s
+	for len(c.pageTools()) < tabs && time.Now().Before(limit) {
+		<-time.After(100 * time.Millisecond)
+	}
+	c.waitTools(names...)
 }

@@ -22,7 +22,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/accessibility"
 	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/dom"
+	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -533,3 +536,31 @@ func eval[T any](tb *tab, js string) T {
 
 // shut closes the tab as a user does.
 func (tb *tab) shut() { tb.end() }
+
+// press clicks the button of this name, wherever in the page it is, as a user
+// does. Nothing happens when there is none.
+func (tb *tab) press(button string) {
+	tb.t.Helper()
+	tb.do(chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
+		tree, err := cdp.Call(ctx, t, accessibility.GetFullAXTree, accessibility.GetFullAXTreeParams{})
+		if err != nil {
+			return err
+		}
+		for _, n := range tree.Nodes {
+			if n.Ignored || n.Name == nil || n.Role == nil || string(n.Role.Value) != `"button"` || string(n.Name.Value) != fmt.Sprintf("%q", button) {
+				continue
+			}
+			box, err := cdp.Call(ctx, t, dom.GetContentQuads, dom.GetContentQuadsParams{BackendNodeID: n.BackendDOMNodeID})
+			if err != nil || len(box.Quads) == 0 {
+				return nil // it has just gone
+			}
+			q := box.Quads[0]
+			for _, what := range []input.DispatchMouseEventType{"mousePressed", "mouseReleased"} {
+				if _, err := cdp.Call(ctx, t, input.DispatchMouseEvent, input.DispatchMouseEventParams{Type: what, X: (q[0] + q[4]) / 2, Y: (q[1] + q[5]) / 2, Button: "left", ClickCount: 1}); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	}))
+}

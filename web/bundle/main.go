@@ -19,7 +19,10 @@ import (
 )
 
 // entryPoints are the files a browser asks for by name.
-var entryPoints = []string{"main.ts", "index.ts", "index.css"}
+var entryPoints = []string{"main.ts", "extras.ts", "tool-bus.ts", "connect.ts", "client.ts", "index.ts", "index.css"}
+
+// inlined is pasted as a whole: one line, a function of the server's address and a connect string.
+const inlined = "inline.ts"
 
 // copied files go to dist as they are.
 var copied = []string{"index.html"}
@@ -62,8 +65,34 @@ func run(check bool) error {
 
 // build returns the content of dist by file name.
 func build(root string) (map[string][]byte, error) {
+	files, err := bundle(root, api.FormatESModule, entryPoints...)
+	if err != nil {
+		return nil, err
+	}
+	inline, err := bundle(root, api.FormatIIFE, inlined)
+	if err != nil {
+		return nil, err
+	}
+	for name, content := range inline {
+		line := bytes.TrimSpace(content)
+		if bytes.ContainsAny(line, "\r\n") {
+			return nil, fmt.Errorf("%s is more than one line", name)
+		}
+		files[name] = fmt.Appendf(nil, "((SERVER,TENANT)=>{%s})", line)
+	}
+	for _, name := range copied {
+		content, err := os.ReadFile(filepath.Join(root, "src", name))
+		if err != nil {
+			return nil, err
+		}
+		files[name] = content
+	}
+	return files, nil
+}
+
+func bundle(root string, format api.Format, names ...string) (map[string][]byte, error) {
 	var paths []string
-	for _, name := range entryPoints {
+	for _, name := range names {
 		paths = append(paths, filepath.Join("src", name))
 	}
 	result := api.Build(api.BuildOptions{
@@ -71,7 +100,7 @@ func build(root string) (map[string][]byte, error) {
 		EntryPoints:       paths,
 		Outdir:            "dist",
 		Bundle:            true,
-		Format:            api.FormatESModule,
+		Format:            format,
 		Platform:          api.PlatformBrowser,
 		Target:            api.ES2022,
 		MinifyWhitespace:  true,
@@ -88,13 +117,6 @@ func build(root string) (map[string][]byte, error) {
 	files := make(map[string][]byte)
 	for _, file := range result.OutputFiles {
 		files[filepath.Base(file.Path)] = file.Contents
-	}
-	for _, name := range copied {
-		content, err := os.ReadFile(filepath.Join(root, "src", name))
-		if err != nil {
-			return nil, err
-		}
-		files[name] = content
 	}
 	return files, nil
 }

@@ -2,21 +2,42 @@
 
 import { explain } from "./diagnose.ts";
 import { createDispatch } from "./dispatch.ts";
-import { showBadge } from "./identify.ts";
-import { leaveInstance, takeInstance } from "./instance.ts";
+import type { Additions, Extras } from "./extras.ts";
+import { leave as keep, take } from "./instance.ts";
+import { messageOf } from "./readable.ts";
 import { createSocket } from "./socket.ts";
-import { readManifest, readTools, watchPage } from "./tools.ts";
+import { callable, declared, readManifest, watchPage } from "./tools.ts";
 import { byteLength, decode, encode, type PageMessage, type Problem } from "./wire.ts";
+
+/**
+ * `connecting`: from the first attempt until the server has taken the tools, and while a
+ * lost connection is retried; `pending`: a human must allow this origin; `disconnected`:
+ * nothing is tried any more.
+ */
+export type ConnectionState = "disconnected" | "connecting" | "connected" | "pending";
+
+export interface Status {
+  state: ConnectionState;
+  /** Why it is not connected, where there is something to say: one sentence. */
+  reason?: string;
+  /** The connect string in use. */
+  connect: string;
+  /** What the names of this tab's tools begin with, once the server gave it. */
+  prefix?: string;
+}
 
 /** What copies of this script, whichever server they came from, know of each other. */
 export interface Bridge {
-  matches(origin: string, tenant: string): boolean;
+  matches(origin: string, connect: string): boolean;
   /** The page's declarations may have changed. */
   changed(): void;
   /** Connects at once if it is waiting or has ended. */
   connect(): void;
   /** Leaves and takes everything off the page but `__mcpReconnect`. */
   stop(): void;
+  status(): Status;
+  /** Has `listener` called after each change, the last when the bridge stops. Gives a function that ends it. */
+  subscribe(listener: (status: Status) => void): () => void;
 }
 
 /** Where the page's only bridge is found. */
@@ -24,67 +45,95 @@ const KEY = Symbol.for("jsbridge");
 
 const page = globalThis as unknown as Window & { [KEY]?: Bridge | undefined };
 
-/** Connects the page, or wakes the bridge it has. A bridge to elsewhere makes way. */
-export function install(server: URL, tenant: string): void {
-  if (!page[KEY]?.matches(server.origin, tenant)) {
+/**
+ * Connects the page, or wakes the bridge it has. A bridge to elsewhere makes way.
+ * `loadExtras` is called at once, and again at reconnects until it succeeds.
+ */
+export function install(server: URL, connect: string, loadExtras: () => Promise<Extras>): Bridge {
+  if (!page[KEY]?.matches(server.origin, connect)) {
     page[KEY]?.stop();
-    page[KEY] = createBridge(server, tenant);
+    page[KEY] = createBridge(server, connect, loadExtras);
   }
-  page[KEY]!.changed();
-  page[KEY]!.connect();
+  const bridge = page[KEY]!;
+  bridge.changed();
+  bridge.connect();
+  return bridge;
 }
 
-function createBridge(server: URL, tenant: string): Bridge {
+function createBridge(server: URL, tenant: string, loadExtras: () => Promise<Extras>): Bridge {
   const life = new AbortController();
   const { signal } = life;
-  const instance = takeInstance();
-  /** Lines that are printed once. */
+  const listeners = new Set<(status: Status) => void>();
+  const [id, kept = ""] = take();
+  // Not randomUUID, which plain http pages lack.
+  const instance = id || crypto.getRandomValues(new Uint32Array(5)).join("-");
+  /** Lines that are printed once. There is an end to them. */
   const told = new Set<string>();
+  let status: Status = { state: "disconnected", connect: tenant };
   let trouble: unknown;
   let limit = Infinity;
   let label = "";
   let prefix = "";
-  let connected = "";
   /** The manifest that this socket has, and one that was too large for it. */
   let sent = "";
   let refused = "";
   let planned = false;
   /** The newest call that came over this socket. */
   let seen = "-";
+  let extra: Additions | undefined;
+  let loading: Promise<Additions> | undefined;
 
-  const log = (text: string, level: "info" | "warn" = "warn") => console[level]("[jsbridge] " + text);
-  const once = (text: string) => void (told.has(text) || log(text), told.add(text));
+  const log = (text: string, print = console.warn) => print("[jsbridge] " + text);
+  const once = (text: string) => void (told.size > 999 || told.has(text) || (log(text), told.add(text)));
   const send = (message: PageMessage) => void transmit(encode(message));
   const complain = (problems?: Problem[]) => problems?.forEach(({ name, index, reason }) => once(`tool ${name || index}: ${reason}`));
+  const offers = () => (extra ? extra.merge(declared()) : declared());
 
-  const dispatch = createDispatch(transmit, readTools, () => limit);
+  const dispatch = createDispatch(transmit, () => callable(offers()), more, () => limit);
 
   const socket = createSocket(server, () => `/ws?tenant=${encodeURIComponent(tenant)}&v=1&instance=${instance}`, signal, {
+    opening: () => show("connecting", status.reason),
     opened() {
-      sent = connected = "";
+      sent = "";
       seen = "-";
       register();
+      load();
     },
     frame: receive,
     ended: dispatch.reset,
-    seen: () => seen,
-    tell,
+    hiding: () => (rest(), seen),
+    returned: take,
+    tell(kind, detail, lasting) {
+      // All is measured before it goes, but the first manifest goes before the limit is known.
+      if (kind == 1009) refused = sent;
+      const text = explain(kind, server, detail);
+      // One line for each kind of trouble, until there was a connection in between.
+      if (kind != trouble) log(`${server.origin}: ${text}`);
+      trouble = kind;
+      show(lasting ? "disconnected" : "connecting", text);
+    },
   });
 
-  /** One line for each kind of trouble, until there was a connection in between. */
-  function tell(kind: Parameters<typeof explain>[0], detail?: string): void {
-    // All is measured before it goes, but the first manifest goes before the limit is known.
-    if (kind == 1009) refused = sent;
-    if (kind != trouble) log(explain((trouble = kind), server, detail));
+  function show(state: ConnectionState, reason?: string): void {
+    const next: Status = { state, connect: tenant, ...(reason && { reason }), ...(prefix && { prefix }) };
+    if (JSON.stringify(next) == JSON.stringify(status)) return;
+    status = next;
+    listeners.forEach((listener) => {
+      try {
+        listener(next);
+      } catch (e) {
+        console.error(e);
+      }
+    });
   }
 
-  /** Sends the manifest if it differs from what this socket has seen. */
-  function register(): void {
+  /** Sends the manifest if it differs from what this socket has seen. False when it is too large. */
+  function register(): boolean {
     planned = false;
-    const { frame, problems } = readManifest(label);
+    const { frame, problems } = readManifest(offers(), label);
     complain(problems);
-    if (frame == sent || frame == refused) return;
-    transmit((sent = frame));
+    if (frame != sent && frame != refused && transmit(frame)) sent = frame;
+    return frame == sent;
   }
 
   function transmit(frame: string): boolean {
@@ -94,10 +143,28 @@ function createBridge(server: URL, tenant: string): Bridge {
     return fits;
   }
 
+  function more(): Promise<Additions> {
+    return (loading ??= start());
+  }
+
+  const load = () => more().catch(() => {});
+
+  async function start(): Promise<Additions> {
+    try {
+      extra = await (await loadExtras()).start({ signal, changed, register, kept });
+      changed();
+      return extra;
+    } catch (e) {
+      loading = undefined;
+      throw Error(`${server.origin}/extras.js failed: ${messageOf(e)}`);
+    }
+  }
+
   function announce(as: string, tools?: unknown[]): void {
-    if (!connected) log(`${prefix && "re"}connected to ${server.origin} as ${as}, tools: ${tools?.length}`, "info");
-    prefix = connected = as;
+    if (status.state != "connected") log(`${prefix && "re"}connected to ${server.origin} as ${as}, tools: ${tools?.length}`, console.info);
+    prefix = as;
     trouble = 0;
+    show("connected");
   }
 
   function receive(data: unknown): void {
@@ -105,7 +172,10 @@ function createBridge(server: URL, tenant: string): Bridge {
     switch (message?.type) {
       case "welcome":
         limit = message.limits?.frameBytes || Infinity;
-        if (message.state == "pending") tell("pending");
+        if (message.state == "pending") {
+          once("pending: " + message.reason);
+          show("pending", message.reason);
+        }
         return;
       case "registered":
         complain(message.problems);
@@ -115,55 +185,81 @@ function createBridge(server: URL, tenant: string): Bridge {
         return void dispatch.call(message);
       case "cancel":
         return dispatch.cancel(message.id, message.reason);
-      case "identify":
-        return showBadge(`${message.label || label || document.title} · ${prefix}`);
+      case "identify": {
+        const text = `${message.label || label || document.title} · ${prefix}`;
+        return void more().then(({ showBadge }) => showBadge(text), () => log(text));
+      }
       case "move_channel":
-        leave();
+        drop();
         tenant = message.channel;
         return socket.connect();
-      case "approved":
-        return log("approved", "info");
       case "probe":
         return send({ type: "alive", id: message.id });
       case "error":
         return once("refused: " + message.message);
       default:
-        // No message, or one of a later version.
-        message satisfies null | undefined;
+        // No message, one of a later version, or one that `registered` follows.
+        message satisfies { type: "approved" } | null | undefined;
     }
   }
 
-  function leave(): void {
+  function drop(): void {
     send({ type: "leave_channel" });
     socket.close();
   }
 
+  function leave(): void {
+    drop();
+    show("disconnected");
+  }
+
+  function changed(): void {
+    // Once for all changes of a turn. Not by a timer: hidden tabs throttle those.
+    if (!planned) queueMicrotask(register);
+    planned = true;
+  }
+
+  function rest(): void {
+    keep(instance, extra ? extra.kept() : kept);
+  }
+
   watchPage(() => page[KEY]?.changed());
-  page.addEventListener("pagehide", () => leaveInstance(instance), { signal });
-  page.addEventListener("pageshow", ({ persisted }) => persisted && takeInstance(), { signal });
   page.__mcpRename = (given = prompt("Tab name:", label || document.title) || "") => {
     given = given.trim();
     if (given) send({ type: "rename_connection", appLabel: (label = given) });
   };
   page.__mcpLeaveChannel = leave;
-  page.__mcpReconnect = () => install(server, tenant);
+  page.__mcpReconnect = () => void install(server, tenant, loadExtras);
 
   function stop(): void {
+    // Whoever held on to it must not stop the next.
+    if (signal.aborted) return;
+    // First, so that who hears of the end finds no bridge.
+    page[KEY] = page.__mcpRename = page.__mcpLeaveChannel = page.__mcpDisconnect = undefined;
+    rest();
     leave();
     life.abort();
-    leaveInstance(instance);
-    page[KEY] = page.__mcpRename = page.__mcpLeaveChannel = page.__mcpDisconnect = undefined;
   }
   page.__mcpDisconnect = stop;
 
+  load();
+  /** There are tools that only the extras know, and that must be in the first manifest. */
+  const early = kept || (document as any).modelContext || (navigator as any).modelContext;
+
   return {
     matches: (origin, name) => origin == server.origin && name == tenant,
-    changed() {
-      // Once for all changes of a turn. Not by a timer: hidden tabs throttle those.
-      if (!planned) queueMicrotask(register);
-      planned = true;
+    changed,
+    async connect() {
+      if (status.state == "disconnected") show("connecting");
+      if (early) await load();
+      // Someone may have left meanwhile.
+      if (status.state != "disconnected") socket.connect();
     },
-    connect: socket.connect,
     stop,
+    status: () => status,
+    subscribe(listener) {
+      listeners.add(listener);
+      return () => void listeners.delete(listener);
+    },
   };
 }

@@ -1,45 +1,19 @@
 /** What a function returned, made into the `result` of the wire. */
 
+import type { Additions } from "./extras.ts";
 import { readable, tagOf } from "./readable.ts";
-
-let blobs = 0;
 
 /**
  * Follows the table "A result on the wire". Undefined stays undefined, which leaves
- * the key out. A picture becomes a data URL, text in a Blob text, and other binary an
- * embedded resource: the server makes an image or audio item of what is one by its
- * first bytes. What exceeds `limit` bytes is refused before it is read.
+ * the key out. Of pictures and binary, up to `limit` bytes, the extras make what they hold.
  */
-export async function toResult(value: any, limit = Infinity): Promise<unknown> {
+export async function toResult(value: any, extras: () => Promise<Additions>, limit = Infinity): Promise<unknown> {
   let tag = "";
   try {
     tag = tagOf(value);
   } catch {
     // A revoked proxy, say. readable() marks it.
   }
-  if (/^(HTMLCanvasElement|OffscreenCanvas|ImageBitmap|ImageData)$/.test(tag)) return fromPicture(value, tag);
-  if (!/^(Blob|File|ArrayBuffer)$/.test(tag) && !ArrayBuffer.isView(value)) return readable(value);
-  const size = value.size ?? value.byteLength;
-  if (size > limit) throw Error(`${tag} of ${size} bytes, the limit is ${limit}`);
-  const mimeType: string = (value.type || "").split(";")[0];
-  if (/^text|[/+](json|xml)$/.test(mimeType)) return value.text();
-  const bytes = value.buffer ? new Uint8Array(value.buffer, value.byteOffset, size) : new Uint8Array(value.arrayBuffer ? await value.arrayBuffer() : value);
-  let binary = "";
-  for (let i = 0; i < size; i += 8192) binary += String.fromCharCode(...bytes.subarray(i, i + 8192));
-  return { content: [{ type: "resource", resource: { uri: "page://blob/" + ++blobs, mimeType: mimeType || undefined, blob: btoa(binary) } }] };
-}
-
-/**
- * By way of a canvas and toDataURL: unlike toBlob it needs no idle time, which
- * hidden tabs never get. A tainted canvas throws here, with the browser's message.
- */
-function fromPicture(value: any, tag: string): string {
-  if (!value.toDataURL) {
-    const canvas = Object.assign(document.createElement("canvas"), { width: value.width, height: value.height });
-    const context: any = canvas.getContext("2d");
-    if (tag == "ImageData") context.putImageData(value, 0, 0);
-    else context.drawImage(value, 0, 0);
-    value = canvas;
-  }
-  return value.toDataURL();
+  const isMedia = /Canvas(Element)?$|^(Image(Bitmap|Data)|Blob|File|ArrayBuffer)$/.test(tag) || ArrayBuffer.isView(value);
+  return isMedia ? (await extras()).toContent(value, tag, limit) : readable(value);
 }

@@ -4,7 +4,7 @@
 export type Cause = "csp" | "mixed" | "http" | "denied" | "prompt" | "down";
 
 /** Causes that a retry can't cure: it would be noise, or cost the user a prompt. */
-export const isLasting = (cause: Cause): boolean => /^(csp|mixed|denied|prompt)$/.test(cause);
+export const isLasting = (cause: Cause): boolean => !/down|http/.test(cause);
 
 /** Also true of no host at all, which is a file. */
 const isLoopback = (host: string) => /^(|(.+\.)?localhost\.?|127\.[\d.]+|\[::1\])$/.test(host);
@@ -31,21 +31,19 @@ export async function localPermission(): Promise<PermissionStatus | undefined> {
   }
 }
 
-/** One console line: both ends, what is wrong between them, and what to do. */
-export function explain(kind: Cause | "pending" | number, server: URL, detail = ""): string {
-  const socket = socketOrigin(server);
+/** One sentence: what is wrong, and what to do. */
+export function explain(kind: Cause | number, server: URL, detail = ""): string {
   const texts: { [kind: string]: string } = {
-    csp: `blocked by this page's CSP: add ${socket} to ${detail}, reload`,
+    csp: `blocked by this page's CSP: add ${socketOrigin(server)} to ${detail}, reload`,
     mixed: "blocked as mixed content: use http://localhost",
     http: `no answer; public http pages can't reach it`,
     denied: `blocked by the browser: site settings > "Apps on device" > Allow, reload`,
     prompt: "waiting: Allow it in the browser's prompt; __mcpReconnect() asks again",
     down: `no answer${detail}: is jsbridge running? Retrying`,
-    pending: `waiting: allow this origin at ${server.origin}/`,
     1009: `message left out${detail}`,
     1013: `busy${detail}. Retrying slowly`,
   };
-  return `${location.origin} -> ${socket}: ${texts[kind] ?? `ended${detail}; __mcpReconnect() connects again`}`;
+  return texts[kind] ?? `ended${detail}; __mcpReconnect() connects again`;
 }
 
 /** Where the server takes sockets. */

@@ -1,6 +1,7 @@
 /** Runs the page's functions for the server and sends back what they return. */
 
 import { toResult } from "./convert.ts";
+import type { Additions } from "./extras.ts";
 import { isObject, messageOf, readable } from "./readable.ts";
 import { byteLength, encode, type Call, type CallError } from "./wire.ts";
 
@@ -28,8 +29,11 @@ export interface Dispatch {
   reset(): void;
 }
 
-/** `limit` is the largest frame that the server takes, in bytes. */
-export function createDispatch(send: Send, tools: () => Tool[], limit: () => number): Dispatch {
+/** Names that the page script answers to itself. */
+export const RESERVED = /^__(un)?register_tool/;
+
+/** `extras` fails when they can't be loaded. `limit` is the largest frame that the server takes, in bytes. */
+export function createDispatch(send: Send, tools: () => Tool[], extras: () => Promise<Additions>, limit: () => number): Dispatch {
   const running = new Map<string, AbortController>();
 
   function cancel(id: string, reason?: string): void {
@@ -40,7 +44,7 @@ export function createDispatch(send: Send, tools: () => Tool[], limit: () => num
 
   async function run({ id, name, args, progress }: Call, signal: AbortSignal): Promise<string> {
     const say: Send = (frame) => running.get(id)?.signal == signal && send(frame);
-    const result = await findTool(name, tools()).fn(isObject(args) ? args : {}, {
+    const result = await findTool(name, RESERVED.test(name) ? (await extras()).reserved : tools()).fn(isObject(args) ? args : {}, {
       signal,
       progress(done, total, message) {
         if (progress !== false) say(encode({ type: "progress", id, progress: done, total, message }));
@@ -49,7 +53,7 @@ export function createDispatch(send: Send, tools: () => Tool[], limit: () => num
         say(encode({ type: "log", id, level, data: readable(data) }));
       },
     });
-    return encode({ type: "call_result", id, result: await toResult(result, limit()) });
+    return encode({ type: "call_result", id, result: await toResult(result, extras, limit()) });
   }
 
   return {

@@ -3,6 +3,8 @@ interface Window {
   __mcpTools?: unknown;
   __mcpSummary?: unknown;
   __mcpAppName?: unknown;
+  /** Tools that come and go while the page runs. */
+  __mcpToolBus?: import("./bus.ts").ToolBus;
   /** Names this tab for the agent; asks for the name when called without one. */
   __mcpRename?: ((label?: string) => void) | undefined;
   /** Leaves for good: no reconnect. */

@@ -1,31 +1,31 @@
 /**
- * The tab's own id, by which a reload gets its tool prefix back.
+ * What a tab keeps through a reload: its own id, by which it gets its tool prefix back,
+ * and the tools that were added at run time.
  *
  * It rests in sessionStorage only while no page uses it: a duplicated tab copies the
- * storage of the live one, and must not find the id there.
+ * storage of the live one, and must not find it there.
  */
 
 // A frame shares the storage of its tab's top page, but is none of it.
 const key = () => "jsbridge" + (self == top ? "" : location.pathname);
 
-/** Takes the tab's id out of the storage, or makes one. */
-export function takeInstance(): string {
-  let id: string | null = null;
+/** Takes out what `leave` left: the id, or `""`, and text of the extras. */
+export function take(): string[] {
+  let text: string | null = null;
   try {
-    id = sessionStorage.getItem(key());
+    text = sessionStorage.getItem(key());
     sessionStorage.removeItem(key());
   } catch {
-    // Sandboxed: no storage, so the id lives as long as the page.
+    // Sandboxed: no storage, so it lives as long as the page.
   }
-  // Not randomUUID, which plain http pages lack.
-  return id || crypto.getRandomValues(new Uint32Array(5)).join("-");
+  return (text || "").split(/ (.*)/s);
 }
 
-/** Leaves the id for the tab's next page. */
-export function leaveInstance(id: string): void {
+/** Leaves an id, which has no space, and a text for the tab's next page. */
+export function leave(...texts: [id: string, text: string]): void {
   try {
-    sessionStorage.setItem(key(), id);
+    sessionStorage.setItem(key(), texts.join(" "));
   } catch {
-    // As above.
+    // As above, or full.
   }
 }

@@ -7,7 +7,9 @@ try {
   const server = new URL(searchParams.get("server") || origin);
   const tenant = searchParams.get("tenant");
   if (!tenant || !/^http/.test(server.protocol)) throw 0;
-  install(server, tenant);
+  // Each attempt has an address of its own: some browsers remember a failed import.
+  let attempt = 0;
+  install(server, tenant, () => import(`${server.origin}/extras.js#${attempt++}`));
 } catch {
   console.error("[jsbridge] no tenant in this address: paste what get_embed_snippet gives");
 }

@@ -4,14 +4,18 @@ import { findCause, isLasting, localPermission, socketOrigin, type Cause } from 
 
 /** What the owner does with the socket's events. */
 export interface SocketHooks {
+  /** An attempt begins. */
+  opening(): void;
   opened(): void;
   frame(data: unknown): void;
   /** The socket is gone, for whatever reason. */
   ended(): void;
-  /** The last call that was taken, for the server: later ones did not run here. */
-  seen(): string;
-  /** Trouble that explain() knows, or a close code. */
-  tell(kind: Cause | number, detail?: string): void;
+  /** The page goes, maybe to return. Gives the last call that was taken, for the server: later ones did not run here. */
+  hiding(): string;
+  /** The page is back, as it was. */
+  returned(): void;
+  /** Trouble that explain() knows, or a close code. `lasting`: there is no retry. */
+  tell(kind: Cause | number, detail?: string, lasting?: boolean): void;
 }
 
 /** Nothing is queued here: what can't be sent now is not sent. */
@@ -62,6 +66,7 @@ export function createSocket(server: URL, path: () => string, signal: AbortSigna
   function connect(): void {
     decide(Wait.Free);
     if (ws) return;
+    hooks.opening();
     let socket: WebSocket;
     try {
       socket = ws = new WebSocket(socketOrigin(server) + path());
@@ -95,9 +100,9 @@ export function createSocket(server: URL, path: () => string, signal: AbortSigna
     drop();
     // A server that accepts and hangs up must not be asked ever faster.
     if (welcomedAt && Date.now() - welcomedAt >= 5_000) attempt = 0;
-    if ([1000, 1003, 1008, 4404, 4409].includes(code)) {
+    if (/^(100[038]|440[49])$/.test(code as any)) {
       decide(Wait.Held);
-      hooks.tell(code, detail);
+      hooks.tell(code, detail, true);
     } else if (code == 1009 || code == 1013) {
       hooks.tell(code, detail);
       retry(code == 1013 ? Wait.Slow : Wait.Free);
@@ -113,7 +118,7 @@ export function createSocket(server: URL, path: () => string, signal: AbortSigna
     const mine = decide(Wait.Held);
     cause ||= await findCause(server, opened, async () => (permission = await localPermission()));
     if (mine != round) return;
-    hooks.tell(cause, detail);
+    hooks.tell(cause, detail, isLasting(cause));
     if (!isLasting(cause)) retry(Wait.Free);
     else if (permission) permission.onchange = () => (permission!.state == "granted" ? connect() : diagnose());
   }
@@ -143,10 +148,14 @@ export function createSocket(server: URL, path: () => string, signal: AbortSigna
     // In the back/forward cache an open socket would answer pings and no calls.
     parked = wait;
     if (parked) decide(Wait.Held);
-    drop()?.close(4000, "pagehide " + hooks.seen());
+    const seen = hooks.hiding();
+    drop()?.close(4000, "pagehide " + seen);
   });
   on(window, "pageshow", (event) => {
-    if (event.persisted && parked) connect();
+    if (event.persisted) {
+      hooks.returned();
+      if (parked) connect();
+    }
     wake();
   });
   on(document, "resume", () => {

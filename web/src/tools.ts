@@ -4,34 +4,48 @@ import type { Tool } from "./dispatch.ts";
 import { isObject, messageOf } from "./readable.ts";
 import type { Problem, RegisterTools } from "./wire.ts";
 
-const FIELDS = "name title description params inputSchema example outputSchema annotations icons timeoutMs".split(" ");
+const FIELDS = "name title description params inputSchema example outputSchema annotations icons timeoutMs origin".split(" ");
+
+/** A tool as the page gave it, unjudged. */
+export interface Offer {
+  tool: any;
+  /** From the tool bus: added at run time. */
+  dynamic?: boolean;
+  /** From WebMCP. */
+  model?: boolean;
+  /** Why it is left out. */
+  problem?: string;
+}
 
 // What is no array counts as its only element, and is judged like one.
-const declared = (): any[] => [].concat((window.__mcpTools as any) ?? []);
+export const declared = (): Offer[] => [].concat((window.__mcpTools as any) ?? []).map((tool) => ({ tool }));
 
 /** The tools that can be called now. One that can't even be looked at is left out. */
-export const readTools = (): Tool[] =>
-  declared().filter((tool) => {
-    try {
-      tool.name;
-      return typeof tool.fn == "function";
-    } catch {}
-  });
+export const callable = (offers: Offer[]): Tool[] =>
+  offers
+    .filter(({ tool, problem }) => {
+      try {
+        tool.name;
+        return !problem && typeof tool.fn == "function";
+      } catch {}
+    })
+    .map(({ tool }) => tool);
 
 /**
  * The manifest as a `register_tools` frame, and the tools that did not make it.
  * Apart from what only the page can see, the server judges, not this script.
  */
-export function readManifest(label?: string): { frame: string; problems: Problem[] } {
+export function readManifest(offers: Offer[], label?: string): { frame: string; problems: Problem[] } {
   const problems: Problem[] = [];
   const tools: string[] = [];
-  declared().forEach((tool, index) => {
+  offers.forEach(({ tool, dynamic, problem }, index) => {
     let name = "";
     try {
       if (!isObject(tool)) throw "not an object";
       name = String(tool.name ?? "");
+      if (problem) throw problem;
       if (typeof tool.fn != "function") throw "fn is missing or no function";
-      const wire: Record<string, unknown> = { source: "host" };
+      const wire: Record<string, unknown> = { source: dynamic ? "dynamic" : "host" };
       for (const field of FIELDS) wire[field] = tool[field];
       tools.push(JSON.stringify(wire));
     } catch (e) {

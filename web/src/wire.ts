@@ -20,6 +20,8 @@ export interface Welcome {
   type: "welcome";
   connectionId: string;
   state: "ready" | "pending";
+  /** Why it is pending, and what a human can do. */
+  reason?: string;
   channel?: string;
   limits?: { frameBytes?: number; tools?: number };
 }
@@ -43,7 +45,7 @@ export interface Call {
   agent?: { name?: string; version?: string };
 }
 
-/** A tool that was left out, and why. `index` is its place in `__mcpTools`. */
+/** A tool that was left out, and why. `index` is its place among all that were declared. */
 export interface Problem {
   name: string;
   index: number;
@@ -74,7 +76,9 @@ export interface RegisterTools {
 
 /** A tool without its function. What the page wrote goes unjudged: the server checks it. */
 export interface WireTool {
-  source: "host";
+  /** `dynamic`: added at run time, `origin` from what. */
+  source: "host" | "dynamic";
+  origin?: unknown;
   name?: unknown;
   title?: unknown;
   description?: unknown;

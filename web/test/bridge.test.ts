@@ -1,16 +1,21 @@
 import assert from "node:assert/strict";
-import test, { beforeEach } from "node:test";
-import { install } from "../src/bridge.ts";
-import { FakeSocket, fire, freshPage, lines, settle, tick } from "./page.ts";
+import test, { beforeEach, mock } from "node:test";
+import { install as connectPage, type Status } from "../src/bridge.ts";
+import * as extras from "../src/extras.ts";
+import { FakeSocket, fire, freshPage, lines, setPermission, settle, tick } from "./page.ts";
 
 const page = globalThis as any;
 const server = new URL("http://localhost:8766");
 const fn = () => 1;
+/** How the page gets the extras. */
+let load: () => Promise<typeof extras>;
+const install = (from: URL, connect: string) => connectPage(from, connect, () => load());
 const welcome = { type: "welcome", connectionId: "c", state: "ready", limits: { frameBytes: 1e6, tools: 512 } };
 const registered = { type: "registered", prefix: "notes", tools: [{ name: "a", published: "notes__a" }], problems: [] };
 
 beforeEach(() => {
   freshPage();
+  load = async () => extras;
   page.__mcpTools = [{ name: "a", description: "A", fn }];
 });
 
@@ -22,6 +27,13 @@ async function connect(tenant = "t1", from = server): Promise<FakeSocket> {
   ws.say(welcome);
   ws.say(registered);
   return ws;
+}
+const status = (): Status => page[Symbol.for("jsbridge")].status();
+/** What the bridge tells of its status from now on. */
+function listen(): Status[] {
+  const heard: Status[] = [];
+  page[Symbol.for("jsbridge")].subscribe((status: Status) => heard.push(status));
+  return heard;
 }
 const manifests = (ws = FakeSocket.last) => ws.messages("register_tools");
 const names = (ws?: FakeSocket) => manifests(ws).at(-1).tools.map((t: any) => t.name);
@@ -114,7 +126,7 @@ test("a server that restarts gets the manifest again", async () => {
   FakeSocket.last.say(registered);
   assert.deepEqual(names(), ["a"]);
   assert.deepEqual(lines.slice(1), [
-    "warn [jsbridge] http://localhost:8080 -> ws://localhost:8766: no answer (jsbridge is stopping): is jsbridge running? Retrying",
+    "warn [jsbridge] http://localhost:8766: no answer (jsbridge is stopping): is jsbridge running? Retrying",
     "info [jsbridge] reconnected to http://localhost:8766 as notes, tools: 1",
   ]);
 });
@@ -224,19 +236,85 @@ test("problems, the server's and the page's own, are told once each", async () =
   ]);
 });
 
-test("pending is told, and approval too", async () => {
+test("pending is told once, with the server's reason, until registered", async () => {
   install(server, "t1");
+  const heard = listen();
   FakeSocket.last.open();
-  FakeSocket.last.say({ ...welcome, state: "pending" });
+  FakeSocket.last.say({ ...welcome, state: "pending", reason: "allow it at http://localhost:8766/" });
+  assert.deepEqual(status(), { state: "pending", reason: "allow it at http://localhost:8766/", connect: "t1" });
   FakeSocket.last.say({ type: "approved" });
-  assert.deepEqual(lines, ["warn [jsbridge] http://localhost:8080 -> ws://localhost:8766: waiting: allow this origin at http://localhost:8766/", "info [jsbridge] approved"]);
+  assert.equal(status().state, "pending");
+  FakeSocket.last.say(registered);
+  assert.deepEqual(heard.map(({ state }) => state), ["pending", "connected"]);
+  assert.deepEqual(lines, ["warn [jsbridge] pending: allow it at http://localhost:8766/", "info [jsbridge] connected to http://localhost:8766 as notes, tools: 1"]);
+});
+
+test("the status follows the socket", async () => {
+  const bridge = install(server, "t1");
+  assert.deepEqual(bridge.status(), { state: "connecting", connect: "t1" });
+  const heard = listen();
+  const told = () => heard.splice(0).map(({ state, reason }) => [state, reason]);
+  FakeSocket.last.open();
+  FakeSocket.last.say(welcome);
+  assert.deepEqual(told(), []);
+  FakeSocket.last.say(registered);
+  FakeSocket.last.say(registered);
+  assert.deepEqual(heard, [{ state: "connected", connect: "t1", prefix: "notes" }]);
+  told();
+  FakeSocket.last.end(1001, "stopping");
+  await settle();
+  tick(500);
+  assert.deepEqual(told(), [["connecting", "no answer (stopping): is jsbridge running? Retrying"]]);
+  FakeSocket.last.open();
+  FakeSocket.last.say(registered);
+  FakeSocket.last.end(1013, "busy");
+  FakeSocket.last.end(4404, "no");
+  assert.deepEqual(told().map(([state]) => state), ["connected", "connecting"]);
+  install(server, "t1");
+  FakeSocket.last.end(4404, "names nothing");
+  assert.deepEqual(told(), [["disconnected", "ended (names nothing); __mcpReconnect() connects again"]]);
+  install(server, "t1");
+  assert.deepEqual(told(), [["connecting", undefined]]);
+});
+
+for (const [name, href, state] of [["csp", "http://localhost:8080/"], ["mixed", "https://app.example/"], ["prompt", "https://app.example/", "prompt"], ["denied", "https://app.example/", "denied"]] as const) {
+  test(`the status: ${name} ends the attempts`, async () => {
+    freshPage(href);
+    setPermission(state);
+    FakeSocket.throws = name == "mixed";
+    install(server, "t1");
+    if (name == "csp") fire("document", "securitypolicyviolation", { disposition: "enforce", blockedURI: "ws://localhost:8766/ws", effectiveDirective: "connect-src" });
+    else if (state) FakeSocket.last.end();
+    await settle();
+    assert.equal(status().state, "disconnected");
+    assert.ok(status().reason);
+  });
+}
+
+test("a listener that throws disturbs nobody, and one that went hears nothing", async () => {
+  const bridge = install(server, "t1");
+  let heard = 0;
+  mock.method(console, "error", () => {});
+  bridge.subscribe(() => { throw Error("mine"); });
+  const stop = bridge.subscribe(() => heard++);
+  FakeSocket.last.open();
+  FakeSocket.last.say(registered);
+  assert.equal(heard, 1);
+  stop();
+  stop();
+  page.__mcpLeaveChannel();
+  assert.equal(heard, 1);
+  assert.equal(bridge.status().state, "disconnected");
 });
 
 test("move_channel leaves and connects under the new string", async () => {
   const ws = await connect();
+  const heard = listen();
   ws.say({ type: "move_channel", channel: "channel:b" });
   assert.deepEqual(ws.messages(), [{ type: "leave_channel" }]);
+  assert.equal(ws.closed?.[0], 1000);
   assert.equal(new URL(FakeSocket.last.url).searchParams.get("tenant"), "channel:b");
+  assert.deepEqual(heard, [{ state: "connecting", connect: "channel:b", prefix: "notes" }]);
   install(server, "channel:b");
   assert.equal(FakeSocket.all.length, 2);
 });
@@ -268,7 +346,9 @@ test("leaving is for good, until __mcpReconnect", async () => {
 
 test("disconnecting takes the bridge off the page", async () => {
   const ws = await connect();
+  const heard = listen();
   page.__mcpDisconnect();
+  assert.deepEqual(heard.map(({ state }) => state), ["disconnected"]);
   assert.equal(ws.closed?.[0], 1000);
   assert.equal(page[Symbol.for("jsbridge")], undefined);
   for (const name of ["__mcpRename", "__mcpLeaveChannel", "__mcpDisconnect"]) assert.equal(page[name], undefined, name);
@@ -289,10 +369,19 @@ test("the tab's id: kept through a reload, not seen by a copy of the tab", async
   const { stored } = sessionStorage as any;
   assert.equal(stored.size, 0);
   fire("window", "pagehide");
-  assert.deepEqual([...stored.values()], [id]);
+  assert.deepEqual([...stored.values()], [id + " "]);
   fire("window", "pageshow", { persisted: true });
   assert.equal(stored.size, 0);
   assert.equal(instance(), id);
+});
+
+test("a bridge that made way can't stop the next", async () => {
+  const old = connectPage(server, "t1", load);
+  const next = connectPage(server, "t2", load);
+  old.stop();
+  assert.equal(page[Symbol.for("jsbridge")], next);
+  assert.equal(next.status().state, "connecting");
+  assert.equal((sessionStorage as any).stored.size, 0);
 });
 
 test("the tab's id: made anew without storage", async () => {
@@ -315,9 +404,11 @@ test("identify shows a badge that goes by itself", async () => {
   const { body } = document as any;
   (document as any).body = null;
   ws.say({ type: "identify" });
+  await settle();
   assert.equal(shown, 0);
   (document as any).body = body;
   ws.say({ type: "identify", label: "Notes" });
+  await settle();
   assert.equal(shown, 1);
   assert.match(shadow.textContent, /Notes.*notes/);
   tick(5_000);

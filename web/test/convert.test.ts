@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { toResult } from "../src/convert.ts";
+import { toResult as convert } from "../src/convert.ts";
+import { toContent } from "../src/media.ts";
 import { freshPage } from "./page.ts";
 
 const PNG = "\x89PNG\r\n\x1a\n";
@@ -8,6 +9,7 @@ const PNG_URL = "data:image/png;base64," + btoa(PNG);
 const bytes = (text: string) => Uint8Array.from(text, (c) => c.charCodeAt(0));
 /** Binary as it is sent; its number is left out. */
 const binary = (text: string, mimeType?: string) => ({ content: [{ type: "resource", resource: { uri: "page://blob/", ...(mimeType && { mimeType }), blob: btoa(text) } }] });
+const toResult = (value: unknown, limit?: number) => convert(value, async () => ({ toContent }) as any, limit);
 /** As the server will read it. */
 const wire = async (value: unknown) => JSON.parse(JSON.stringify({ result: await toResult(value) })).result;
 const tagged = (tag: string, fields: object = {}) => Object.assign(Object.create({ [Symbol.toStringTag]: tag }), fields);

@@ -2,6 +2,9 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { createDispatch, describeError, type Tool, type ToolContext } from "../src/dispatch.ts";
 
+/** What the extras answer, where a test needs them. */
+let extras: object = {};
+
 function setup(tools: Record<string, Tool["fn"]>, limit = Infinity) {
   const sent: any[] = [];
   const send = (frame: string) => {
@@ -10,7 +13,7 @@ function setup(tools: Record<string, Tool["fn"]>, limit = Infinity) {
     return true;
   };
   const list = Object.entries(tools).map(([name, fn]) => ({ name, fn }));
-  return { sent, list, ...createDispatch(send, () => list, () => limit) };
+  return { sent, list, ...createDispatch(send, () => list, async () => extras as any, () => limit) };
 }
 const call = (id: string, name: string, args: unknown = {}, progress?: boolean) => ({ type: "call" as const, id, name, args, ...(progress === undefined ? {} : { progress }) });
 
@@ -120,12 +123,22 @@ test("an answer over the limit becomes an error that says both sizes", async () 
   assert.match(d.sent[1].error.message, /over the limit of 200/);
 });
 
-test("an unknown or reserved name is an error that says what there is", async () => {
+test("an unknown name is an error that says what there is", async () => {
   const d = setup({ add: () => 1, find: () => 2 });
-  for (const name of ["gone", "__register_tool_by_code__"]) {
+  for (const name of ["gone", "__proto__", "toString"]) {
     await d.call(call("1", name));
     assert.equal(d.sent.pop().error.message, `this page has no tool ${name}, only: add,find`);
   }
+});
+
+test("reserved names are for the extras, whatever the page calls its tools", async () => {
+  const name = "__register_tool_by_code__";
+  const d = setup({ [name]: () => "the page's" });
+  extras = { reserved: [{ name, fn: () => "ours" }] };
+  await d.call(call("1", name));
+  assert.equal(d.sent.pop().result, "ours");
+  await d.call(call("1", "__unregister_tool__"));
+  assert.match(d.sent.pop().error.message, /no tool __unregister_tool__/);
 });
 
 const cyclic: any = new Error("a");

@@ -7,8 +7,11 @@ import { FakeSocket, fire, freshPage, permission, setPermission, settle, tick } 
 const server = new URL("http://localhost:8766");
 let socket: Socket;
 let told: unknown[];
+let lasted: boolean | undefined;
 let ended = 0;
 let seen = "-";
+let opening = 0;
+let returned = 0;
 let stop: AbortController;
 
 function setup(href?: string): void {
@@ -16,8 +19,17 @@ function setup(href?: string): void {
   told = [];
   ended = 0;
   seen = "-";
+  opening = returned = 0;
   stop = new AbortController();
-  socket = createSocket(server, () => "/ws?x", stop.signal, { opened() {}, frame() {}, ended: () => ended++, seen: () => seen, tell: (kind) => told.push(kind) });
+  socket = createSocket(server, () => "/ws?x", stop.signal, {
+    opening: () => opening++,
+    opened() {},
+    frame() {},
+    ended: () => ended++,
+    hiding: () => seen,
+    returned: () => returned++,
+    tell: (kind, _, lasting) => void (told.push(kind), (lasted = lasting)),
+  });
 }
 beforeEach(() => setup());
 
@@ -49,6 +61,7 @@ test("nothing before connect(), one socket after it", () => {
   socket.connect();
   assert.equal(count(), 1);
   assert.equal(FakeSocket.last.url, "ws://localhost:8766/ws?x");
+  assert.equal(opening, 1);
 });
 
 test("nothing is queued while the socket is not open", () => {
@@ -65,6 +78,7 @@ for (const [code, retried] of [[1000, false], [1001, true], [1003, false], [1005
     await end(code, "why");
     assert.equal(ended, 1);
     assert.equal(told.length, 1);
+    assert.equal(!lasted, retried);
     tick(9_000);
     assert.equal(count(), retried && code != 1013 ? 2 : 1);
     fire("document", "visibilitychange");
@@ -173,8 +187,11 @@ test("pagehide closes with 4000, and coming back connects at once", async () => 
   assert.equal(count(), 1);
   assert.deepEqual(told, []);
   (document as any).hidden = true;
+  fire("window", "pageshow", { persisted: false });
+  assert.equal(returned, 0);
   fire("window", "pageshow", { persisted: true });
   assert.equal(count(), 2);
+  assert.equal(returned, 1);
 });
 
 test("pagehide asks for the newest call only when it closes", () => {
@@ -267,6 +284,7 @@ for (const state of ["prompt", "denied"]) {
     socket.connect();
     await end();
     assert.deepEqual(told, [state]);
+    assert.ok(lasted);
     fire("document", "visibilitychange");
     fire("window", "online");
     tick(600_000);

@@ -1,13 +1,14 @@
 import assert from "node:assert/strict";
 import test, { beforeEach } from "node:test";
-import { readManifest, readTools, watchPage } from "../src/tools.ts";
+import { callable, declared, readManifest, watchPage } from "../src/tools.ts";
 import { freshPage } from "./page.ts";
 
 const fn = () => 1;
 const page = globalThis as any;
 let changes = 0;
 const watch = () => watchPage(() => changes++);
-const manifest = (label?: string) => JSON.parse(readManifest(label).frame);
+const readTools = () => callable(declared());
+const manifest = (label?: string) => JSON.parse(readManifest(declared(), label).frame);
 
 beforeEach(() => {
   freshPage("http://localhost:8080/notes?x=1");
@@ -58,6 +59,22 @@ test("one bad tool never takes the others down", () => {
   assert.deepEqual(readTools().map((t) => t.name), ["good", "cyclic", "throwing", "big", "last"].filter((n) => readTools().some((t) => t.name == n)));
 });
 
+test("tools of other sources: marked, and left out with the reason", () => {
+  const { tools, problems } = JSON.parse(
+    readManifest([
+      { tool: { name: "a", fn } },
+      { tool: { name: "b", fn, origin: { kind: "path", path: "x.y" } }, dynamic: true },
+      { tool: { name: "a", fn }, dynamic: true, problem: "taken" },
+    ]).frame,
+  );
+  assert.deepEqual(tools, [
+    { source: "host", name: "a" },
+    { source: "dynamic", name: "b", origin: { kind: "path", path: "x.y" } },
+  ]);
+  assert.deepEqual(problems, [{ name: "a", index: 2, reason: "taken" }]);
+  assert.deepEqual(callable([{ tool: { name: "a", fn }, problem: "taken" }]), []);
+});
+
 test("no tools, and something that is no list", () => {
   assert.deepEqual(manifest().tools, []);
   assert.deepEqual(manifest().problems, []);
@@ -95,7 +112,7 @@ test("every change through window is noticed", () => {
   assert.deepEqual(Reflect.ownKeys(own), ["0", "length"]);
   assert.deepEqual(readTools().map((t) => t.name), ["z"]);
   changes = 0;
-  readManifest();
+  readManifest(declared());
   JSON.stringify(page.__mcpTools);
   assert.equal(changes, 0, "reading is no change");
 });

@@ -10,7 +10,7 @@ type Shapes<M extends { type: string }> = { [T in M["type"]]: { [F in Exclude<Fi
 type FieldOf<M> = M extends unknown ? keyof M & string : never;
 
 const server: Shapes<ServerMessage> = {
-  welcome: { connectionId: "string", state: "string", channel: "string?", limits: "object?" },
+  welcome: { connectionId: "string", state: "string", reason: "string?", channel: "string?", limits: "object?" },
   registered: { prefix: "string", tools: "object?", problems: "object?" },
   call: { id: "string", name: "string", args: "any?", timeoutMs: "number?", progress: "boolean?", agent: "object?" },
   cancel: { id: "string", reason: "string?" },

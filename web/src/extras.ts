@@ -1,0 +1,78 @@
+/** Entry of /extras.js: what few pages need. It is no part of main.js, which loads it, so that that stays small. */
+
+import { installToolBus, type ToolBus } from "./bus.ts";
+import type { Tool } from "./dispatch.ts";
+import { createDynamic } from "./dynamic.ts";
+import { showBadge } from "./identify.ts";
+import { toContent } from "./media.ts";
+import { merge } from "./merge.ts";
+import { declared, type Offer } from "./tools.ts";
+import { watchWebMCP } from "./webmcp.ts";
+
+/** What the bridge gives its extras. */
+export interface Host {
+  /** Aborted when the bridge leaves the page. */
+  signal: AbortSignal;
+  /** Tools have changed: they are sent at the end of this turn. */
+  changed(): void;
+  /** Sends changed tools now. False when they are too much for the server. */
+  register(): boolean;
+  /** What `kept()` gave before the reload, or `""`. */
+  kept: string;
+}
+
+/** What the extras add to a bridge. */
+export interface Additions {
+  /** All tools: those of `__mcpTools`, as given, then those of the tool bus and of WebMCP. Never throws. */
+  merge(declared: Offer[]): Offer[];
+  /** Answer to the reserved names. */
+  reserved: Tool[];
+  /** What to keep through a reload, or `""`. Never throws. */
+  kept(): string;
+  /** Shows the human which tab this is. */
+  showBadge(text: string): void;
+  /** Binary and pictures for the wire. Throws for what is over `limit` bytes, or can't be read. */
+  toContent(value: unknown, tag: string, limit: number): Promise<unknown>;
+}
+
+/** The exports of this module. */
+export interface Extras {
+  /** Adds them to a bridge. Resolves once all tools of now are known. */
+  start(host: Host): Promise<Additions>;
+}
+
+/** How long a registry of the page may take to list its tools, before the others go without them. */
+const PATIENCE_MS = 1_000;
+
+export async function start(host: Host): Promise<Additions> {
+  const { changed, signal } = host;
+  // First, since it hears only of tools that are registered later what they throw.
+  const watching = watchWebMCP(changed, signal);
+  const bus = installToolBus();
+  let modelTools = (): Tool[] => [];
+  const all = (own: Offer[]) => merge(own, busTools(bus), modelTools());
+  const dynamic = createDynamic(host, bus, () => all(declared()));
+  const unsubscribe = bus.onChange(changed);
+  if (signal.aborted) unsubscribe();
+  else signal.addEventListener("abort", unsubscribe);
+  if (watching) {
+    const listed = watching.then((list) => {
+      modelTools = list;
+      changed();
+    });
+    await Promise.race([listed, new Promise((done) => setTimeout(done, PATIENCE_MS))]);
+  }
+  // Now, when it is known which names are taken.
+  dynamic.replay();
+  return { merge: all, reserved: dynamic.reserved, kept: dynamic.kept, showBadge, toContent };
+}
+
+/** The bus may be the page's own. */
+function busTools(bus: ToolBus): unknown[] {
+  try {
+    return [...bus.getTools()];
+  } catch (e) {
+    console.warn("[jsbridge] the tool bus fails:", e);
+    return [];
+  }
+}

@@ -1,0 +1,207 @@
+import assert from "node:assert/strict";
+import test, { beforeEach } from "node:test";
+import { install as connectPage } from "../src/bridge.ts";
+import * as extras from "../src/extras.ts";
+import { FakeSocket, freshPage, lines, settle, tick } from "./page.ts";
+
+const page = globalThis as any;
+const server = new URL("http://localhost:8766");
+const fn = () => 1;
+const registered = { type: "registered", prefix: "notes", tools: [], problems: [] };
+let load: () => Promise<typeof extras>;
+let loads = 0;
+
+beforeEach(() => {
+  freshPage();
+  loads = 0;
+  load = async () => extras;
+});
+
+async function connect(): Promise<FakeSocket> {
+  connectPage(server, "t1", () => (loads++, load()));
+  await settle();
+  return accept();
+}
+async function accept(): Promise<FakeSocket> {
+  const ws = FakeSocket.last;
+  ws.open();
+  ws.say({ type: "welcome", connectionId: "c", state: "ready", limits: { frameBytes: 1e6, tools: 512 } });
+  ws.say(registered);
+  await settle();
+  return ws;
+}
+const manifest = () => FakeSocket.last.messages("register_tools").at(-1);
+const tools = () => manifest().tools.map((tool: any) => `${tool.source} ${tool.name}`);
+async function call(name: string, args: object = {}): Promise<any> {
+  const id = String(Math.floor(FakeSocket.last.sent.length));
+  FakeSocket.last.say({ type: "call", id, name, args });
+  await settle();
+  return FakeSocket.last.messages("call_result").find((m) => m.id == id);
+}
+
+/** A page's WebMCP with these tools. */
+function withModel(names: string[], listing = Promise.resolve()): EventTarget {
+  const context: any = new EventTarget();
+  context.getTools = async () => (await listing, names.map((name) => ({ name, description: "W", inputSchema: { type: "object" } })));
+  context.executeTool = async ({ name }: any) => `model ${name}`;
+  (document as any).modelContext = context;
+  (document as any).querySelector = () => null;
+  page.CSS = { escape: String };
+  return context;
+}
+
+test("the tools of all sources are one list, whoever comes first", async () => {
+  page.__mcpTools = [{ name: "a", fn }];
+  await connect();
+  assert.deepEqual(tools(), ["host a"]);
+  page.__mcpToolBus.registerTool("b", () => "bus", { description: "B", origin: { kind: "path", path: "x" } });
+  page.__mcpToolBus.registerTool("c", fn);
+  await settle();
+  assert.deepEqual(tools(), ["host a", "dynamic b", "dynamic c"]);
+  assert.deepEqual(manifest().tools[1], { source: "dynamic", origin: { kind: "path", path: "x" }, name: "b", description: "B" });
+  assert.equal(FakeSocket.last.messages("register_tools").length, 2);
+  assert.equal((await call("b")).result, "bus");
+});
+
+test("a bus from before the bridge is used, also one of the page's own that fails", async () => {
+  let fails = true;
+  page.__mcpToolBus = {
+    registerTool() {},
+    registerProvider() {},
+    onChange: () => () => {},
+    getTools: () => {
+      if (fails) throw Error("broken bus");
+      return [null, { name: "x", fn }];
+    },
+  };
+  page.__mcpTools = [{ name: "a", fn }];
+  await connect();
+  assert.deepEqual(tools(), ["host a"]);
+  fails = false;
+  page.__mcpTools.push({ name: "b", fn });
+  await settle();
+  assert.deepEqual(tools(), ["host a", "host b", "dynamic x"]);
+  assert.deepEqual(manifest().problems, [{ name: "", index: 2, reason: "not an object" }]);
+});
+
+test("equal names: __mcpTools, then the bus, then WebMCP; the rest is reported", async () => {
+  withModel(["a", "b", "c"]);
+  page.__mcpTools = [{ name: "a", fn: () => "own" }];
+  await connect();
+  page.__mcpToolBus.registerTool("a", () => "bus");
+  page.__mcpToolBus.registerTool("b", () => "bus");
+  page.__mcpToolBus.registerTool("__register_tool_by_path__", fn);
+  await settle();
+  assert.deepEqual(tools(), ["host a", "dynamic b", "host c"]);
+  assert.deepEqual(manifest().problems, [
+    { name: "a", index: 1, reason: "the name is taken by a tool of __mcpTools" },
+    { name: "__register_tool_by_path__", index: 3, reason: "the name is reserved" },
+    { name: "a", index: 4, reason: "the name is taken by a tool of __mcpTools" },
+    { name: "b", index: 5, reason: "the name is taken by a tool of the tool bus" },
+  ]);
+  for (const [name, result] of [["a", "own"], ["b", "bus"], ["c", "model c"]] as const) assert.equal((await call(name)).result, result);
+});
+
+test("a tool that can't be called takes no name", async () => {
+  page.__mcpTools = [{ name: "a" }];
+  await connect();
+  page.__mcpToolBus.registerTool("a", () => "bus");
+  await settle();
+  assert.deepEqual(tools(), ["dynamic a"]);
+  assert.equal((await call("a")).result, "bus");
+});
+
+test("WebMCP is in the first manifest, and followed", async () => {
+  const names = ["a"];
+  const context = withModel(names);
+  await connect();
+  assert.deepEqual(FakeSocket.last.messages("register_tools").map((m) => m.tools.length), [1]);
+  names.push("b");
+  context.dispatchEvent(new Event("toolchange"));
+  await settle();
+  assert.deepEqual(tools(), ["host a", "host b"]);
+});
+
+test("a WebMCP that does not answer keeps the others waiting for a second only", async () => {
+  let answer!: () => void;
+  withModel(["slow"], new Promise((done) => (answer = done)));
+  page.__mcpTools = [{ name: "a", fn }];
+  connectPage(server, "t1", load);
+  await settle();
+  assert.equal(FakeSocket.all.length, 0);
+  tick(1_000);
+  await settle();
+  await accept();
+  assert.deepEqual(tools(), ["host a"]);
+  answer();
+  await settle();
+  assert.deepEqual(tools(), ["host a", "host slow"]);
+});
+
+test("leaving before the extras are there is leaving", async () => {
+  withModel(["a"]);
+  const bridge = connectPage(server, "t1", load);
+  page.__mcpLeaveChannel();
+  await settle();
+  assert.equal(FakeSocket.all.length, 0);
+  assert.equal(bridge.status().state, "disconnected");
+  page.__mcpReconnect();
+  await settle();
+  assert.equal(FakeSocket.all.length, 1);
+});
+
+test("the first connection does not wait without need", () => {
+  load = () => new Promise(() => {});
+  connectPage(server, "t1", load);
+  assert.equal(FakeSocket.all.length, 1);
+});
+
+test("without extras the page's tools work, and a later reconnect tries again", async () => {
+  page.__mcpTools = [{ name: "a", fn }];
+  const unloaded = async () => { throw TypeError("Failed to fetch"); };
+  load = unloaded;
+  await connect();
+  const before = loads;
+  assert.deepEqual(tools(), ["host a"]);
+  assert.equal((await call("a")).result, 1);
+  assert.equal((await call("__register_tool_by_path__", {})).error.message, "http://localhost:8766/extras.js failed: Failed to fetch");
+  assert.equal(loads, before + 1, "the call tried as well");
+  FakeSocket.last.say({ type: "identify", label: "Notes" });
+  await settle();
+  assert.equal(lines.at(-1), "warn [jsbridge] Notes · notes");
+  load = async () => extras;
+  FakeSocket.last.end(1001);
+  await settle();
+  tick(500);
+  const now = loads;
+  await accept();
+  assert.equal(loads, now + 1);
+  page.__mcpToolBus.registerTool("b", fn);
+  await settle();
+  assert.deepEqual(tools(), ["host a", "dynamic b"]);
+  FakeSocket.last.end(1001);
+  await settle();
+  tick(2_000);
+  await accept();
+  assert.equal(loads, now + 1, "once they are there, they stay");
+});
+
+test("waiting for extras that fail ends with a connection", async () => {
+  withModel(["a"]);
+  load = async () => { throw Error("no"); };
+  await connect();
+  assert.deepEqual(tools(), []);
+});
+
+test("a bridge that is gone hears no bus", async () => {
+  const ws = await connect();
+  page.__mcpDisconnect();
+  const sent = ws.sent.length;
+  page.__mcpToolBus.registerTool("b", fn);
+  await settle();
+  assert.equal(ws.sent.length, sent);
+  page.__mcpReconnect();
+  await settle();
+  await accept();
+  assert.deepEqual(tools(), ["dynamic b"]);
+});
