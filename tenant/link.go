@@ -100,7 +100,7 @@ func (l *Link) adoptLocked(label string) (after func()) {
 	}
 	t := l.tenant
 	for _, q := range t.pages {
-		if q != p && q.link == nil && q.instance == "" && q.origin == p.origin && q.wanted == p.wanted && q.manifest != nil && q.manifest.Label == label {
+		if q != p && q.link == nil && q.instance == "" && q.origin == p.origin && q.asked == p.asked && q.manifest != nil && q.manifest.Label == label {
 			for i := range t.pages {
 				if t.pages[i] == p {
 					t.pages = append(t.pages[:i:i], t.pages[i+1:]...)

@@ -30,9 +30,10 @@ type Page struct {
 	id       string
 	instance string
 	origin   string
+	asked    string // its name in the connect string, "" for its own label
 
 	// Guarded by tenant.mu.
-	wanted   string // its name in the connect string, "" for its own label
+	wanted   string // asked, or what a human renamed it to
 	label    string
 	prefix   string
 	manifest *manifest.Manifest // nil until the first registration
@@ -153,14 +154,23 @@ func (p *Page) detachLocked() {
 	p.changeLocked()
 }
 
+func (p *Page) isGone() bool {
+	p.tenant.mu.Lock()
+	defer p.tenant.mu.Unlock()
+	return p.gone
+}
+
 // goneLocked ends the page. What comes back is to be called without the lock.
 func (p *Page) goneLocked() (after func()) {
 	p.link = nil
 	p.gone = true
 	p.stopGraceLocked()
-	after = p.endWaitLocked()
+	ended := p.endWaitLocked()
 	p.changeLocked()
-	return after
+	return func() {
+		ended()
+		p.tenant.reg.release(p)
+	}
 }
 
 // appendEntries appends the page's tools under these names.

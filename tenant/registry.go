@@ -111,6 +111,7 @@ type Registry struct {
 	sessions  map[string]*Tenant   // by id, from Open to Tenant.Close
 	channels  map[string]*Tenant   // by name, from the first page to disposal
 	audiences map[string]*audience // of channels that live or have a view
+	tabs      map[tab]*Page        // where each tab is
 	pages     int                  // in all tenants, from Join to removal
 	isIdle    bool                 // idle is closed
 
@@ -123,7 +124,7 @@ func NewRegistry(opts Options) *Registry {
 	r := &Registry{
 		opts: opts.withDefaults(), started: time.Now(), idle: make(chan struct{}),
 		sessions: make(map[string]*Tenant), channels: make(map[string]*Tenant),
-		audiences: make(map[string]*audience), waiting: make(map[string]int),
+		audiences: make(map[string]*audience), tabs: make(map[tab]*Page), waiting: make(map[string]int),
 	}
 	r.roots = newTenant(r, Roots, "", newAudience())
 	return r
@@ -217,6 +218,34 @@ func (r *Registry) audienceLocked(channel string) *audience {
 		r.audiences[channel] = a
 	}
 	return a
+}
+
+// A tab is in one place at a time: what it left is not waited for.
+type tab struct{ instance, origin string }
+
+// claim notes where a tab is now. It returns the page that it was before, if
+// that was another.
+func (r *Registry) claim(p *Page) (before *Page) {
+	if p.instance == "" {
+		return nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	key := tab{p.instance, p.origin}
+	before = r.tabs[key]
+	r.tabs[key] = p
+	if before == p {
+		return nil
+	}
+	return before
+}
+
+func (r *Registry) release(p *Page) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if key := (tab{p.instance, p.origin}); r.tabs[key] == p {
+		delete(r.tabs, key)
+	}
 }
 
 // Roots is the tenant of all root connections.

@@ -155,14 +155,14 @@ func (t *Tenant) join(j Joining) (*Link, error) {
 		t.reg.removePages(1)
 		return nil, ErrNoTenant
 	}
-	p := t.byInstanceLocked(j.Instance, j.Origin)
+	p := t.samePageLocked(j)
 	var old *Link
 	known := p != nil
 	if known {
 		old = p.link
 		p.stopGraceLocked()
 	} else {
-		p = &Page{tenant: t, id: uuid.NewString(), instance: j.Instance, origin: j.Origin, changed: make(chan struct{})}
+		p = &Page{tenant: t, id: uuid.NewString(), instance: j.Instance, origin: j.Origin, asked: j.name, wanted: j.name, changed: make(chan struct{})}
 		if wait {
 			if err := p.beginWaitLocked(); err != nil {
 				t.mu.Unlock()
@@ -174,13 +174,18 @@ func (t *Tenant) join(j Joining) (*Link, error) {
 		t.stopTimersLocked()
 		t.watchUseLocked()
 	}
-	p.wanted = j.name
 	l.page = p
 	p.attachLocked(l)
 	t.mu.Unlock()
 
 	if known {
 		t.reg.removePages(1) // it was counted when it first joined
+	}
+	if before := t.reg.claim(p); before != nil {
+		before.refuse(Replaced)
+	}
+	if p.isGone() { // by another goroutine, before the claim
+		t.reg.release(p)
 	}
 	if wait && t.reg.opts.Allow(j.Origin) { // approved between the two looks
 		t.recheck()
@@ -192,12 +197,14 @@ func (t *Tenant) join(j Joining) (*Link, error) {
 	return l, nil
 }
 
-func (t *Tenant) byInstanceLocked(instance, origin string) *Page {
-	if instance == "" {
+// samePageLocked finds the page that has been reloaded. A tab that now asks for
+// another name shows another app.
+func (t *Tenant) samePageLocked(j Joining) *Page {
+	if j.Instance == "" {
 		return nil
 	}
 	for _, p := range t.pages {
-		if p.instance == instance && p.origin == origin {
+		if p.instance == j.Instance && p.origin == j.Origin && p.asked == j.name {
 			return p
 		}
 	}

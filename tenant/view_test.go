@@ -386,3 +386,71 @@ func (f *fakePage) ends() string {
 	defer f.mu.Unlock()
 	return fmt.Sprint(f.closed)
 }
+
+// from brings a socket of one tab in.
+func (w *watched) from(instance, connect, label string) *fakePage {
+	w.t.Helper()
+	f := &fakePage{alive: true}
+	l, err := w.reg.Join(ParseConnect(connect), Joining{Instance: instance, Origin: local, Transport: f})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	f.link = l
+	if f.reg, err = l.Register(declare(w.t, label, "foo")); err != nil {
+		w.t.Fatal(err)
+	}
+	return f
+}
+
+// TestTabGoesElsewhere: a tab is in one place. What it left is not waited for,
+// so that its name is free at once.
+func TestTabGoesElsewhere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := NewRegistry(Options{})
+		defer r.Close()
+		v := watch(t, r)
+		const tab = "instance-of-one-tab"
+		_, _ = v.Join("room")
+		for _, step := range []struct{ connect, label, want string }{
+			{v.Own().ID(), "Notes", "notes__foo"},
+			{"notes", "Notes", "notes__foo"},      // pasted before, baked in now
+			{"my-app", "My app", "my_app__foo"},   // another page of the same site
+			{"room:notes", "Notes", "notes__foo"}, // and on to a channel
+			{"room:other", "Notes", "other__foo"},
+			{v.Own().ID(), "Notes", "notes__foo"},
+		} {
+			page := v.from(tab, step.connect, step.label)
+			v.want(step.want)
+			page.link.Closed(Departure{MayReturn: true})
+		}
+		if r.pages != 1 {
+			t.Errorf("%d pages are counted", r.pages)
+		}
+		// A rename is the tab's, and stays over a reload.
+		page := v.from(tab, "app", "")
+		if _, err := page.link.Rename("Left tab"); err != nil {
+			t.Fatal(err)
+		}
+		page.link.Closed(Departure{MayReturn: true})
+		v.from(tab, "app", "").link.Leave()
+		v.want("")
+		if r.pages != 0 {
+			t.Errorf("left: %d pages", r.pages)
+		}
+	})
+}
+
+func TestRenameStaysOverAReload(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := NewRegistry(Options{})
+		defer r.Close()
+		v := watch(t, r)
+		page := v.from("instance-of-one-tab", "app", "")
+		if _, err := page.link.Rename("Left tab"); err != nil {
+			t.Fatal(err)
+		}
+		page.link.Closed(Departure{MayReturn: true})
+		v.from("instance-of-one-tab", "app", "")
+		v.want("left_tab__foo")
+	})
+}

@@ -117,8 +117,8 @@ Add it to your MCP client, for example:
 
 Then ask your agent for the jsbridge embed snippet, paste that line into the
 DevTools console of a page that declares window.__mcpTools, and ask the agent
-what the page can do. No such page at hand? "jsbridge demo" serves one.
-Ctrl-C stops.
+what the page can do. No such page at hand? "jsbridge demo" serves one, and one
+that connects by itself. Ctrl-C stops.
 `, base)
 	return err
 }

@@ -86,12 +86,12 @@ func TestRootConnection(t *testing.T) {
 		t.Errorf("described as %+v", d)
 	}
 	first := after.ok("my_app__who", nil)
-	before.drain()
-	after.drain()
+	before.settled()
+	after.settled()
 	tb.reload()
 	// The call waits for the page to be back.
 	waitFor(t, "the reloaded page's answer", func() bool { return after.ok("my_app__who", nil) != first })
-	if n := before.drain() + after.drain(); n != 0 {
+	if n := before.settled() + after.settled(); n != 0 {
 		t.Errorf("the reload made %d list changes", n)
 	}
 	before.waitTools("my_app__who")

@@ -293,6 +293,18 @@ func (s *server) connect() *client {
 	return c
 }
 
+// settled counts the list changes, those on their way included: they come on
+// another stream than the answers, so some round trips are waited for.
+func (c *client) settled() int {
+	c.t.Helper()
+	for range 20 {
+		if err := c.Ping(c.ctx(), nil); err != nil {
+			c.t.Fatalf("ping: %v", err)
+		}
+	}
+	return c.drain()
+}
+
 func (c *client) ctx() context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	c.t.Cleanup(cancel)

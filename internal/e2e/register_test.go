@@ -85,13 +85,13 @@ func TestToolsAddedToARunningPage(t *testing.T) {
 	c.waitTools("shop__count", "shop__own", "shop__title")
 
 	// After a reload of the tab they are back at once, and nothing was to be told.
-	c.drain()
+	c.settled()
 	tb.reload()
 	waitFor(t, "the reloaded page", func() bool {
 		return eval[bool](tb, `window.marker === undefined && !!window.mcp && mcp.getConnectionState().state == 'connected'`)
 	})
-	if got := fmt.Sprint(c.pageTools()); got != "[shop__count shop__own shop__title]" || c.drain() != 0 {
-		t.Errorf("after the reload: %s, %d changes", got, c.drain())
+	if got, n := fmt.Sprint(c.pageTools()), c.settled(); got != "[shop__count shop__own shop__title]" || n != 0 {
+		t.Errorf("after the reload: %s, %d changes", got, n)
 	}
 	if got := c.ok("shop__count", map[string]any{"kind": "apples"}); got != "3" {
 		t.Errorf("after the reload: %s", got)

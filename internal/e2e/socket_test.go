@@ -117,8 +117,9 @@ func TestHostilePage(t *testing.T) {
 
 func TestConnectStringThatNamesNothing(t *testing.T) {
 	s := serve(t)
-	for _, tenant := range []string{"", "app", "channel:app", "00000000-0000-0000-0000-000000000000", "..", "%00"} {
-		code, reason := hears(t, s.socket(tenant, "&v=1"), "names no session")
+	const session, empty = "names no session", "the connect string is empty"
+	for tenant, want := range map[string]string{"": empty, "..": empty, "%00": empty, ":app": empty, "00000000-0000-0000-0000-000000000000": session, "%22AAAAAAAA-0000-0000-0000-000000000000%22": session} {
+		code, reason := hears(t, s.socket(tenant, "&v=1"), want)
 		if code != 4404 {
 			t.Errorf("%q: closed with %d %s", tenant, code, reason)
 		}
