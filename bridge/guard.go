@@ -3,7 +3,6 @@ package bridge
 import (
 	"crypto/sha256"
 	"crypto/subtle"
-	"encoding/json"
 	"fmt"
 	"log/slog"
 	"mime"
@@ -12,6 +11,7 @@ import (
 	"net/netip"
 	"strings"
 
+	"jsbridge/bridge/dashboard"
 	"jsbridge/bridge/state"
 	"jsbridge/manifest"
 )
@@ -102,7 +102,7 @@ func contentType(r *http.Request) string {
 
 func (g *guard) challenge(w http.ResponseWriter) {
 	w.Header().Set("WWW-Authenticate", `Bearer realm="jsbridge"`)
-	writeProblem(w, http.StatusUnauthorized, "this server listens beyond loopback, so it wants the token it was started with (--token) as Authorization: Bearer <token>")
+	dashboard.Problem(w, http.StatusUnauthorized, "this server listens beyond loopback, so it wants the token it was started with (--token) as Authorization: Bearer <token>")
 }
 
 // authorized checks the token, in constant time so that it can't be guessed
@@ -119,7 +119,7 @@ func (g *guard) authorized(r *http.Request) bool {
 // refuse answers 403 and logs the refusal once.
 func (g *guard) refuse(w http.ResponseWriter, r *http.Request, why string) {
 	g.log.Warn("request refused", "method", clean(r.Method), "path", clean(r.URL.Path), "host", clean(r.Host), "origin", clean(r.Header.Get("Origin")), "reason", why)
-	writeProblem(w, http.StatusForbidden, why)
+	dashboard.Problem(w, http.StatusForbidden, why)
 }
 
 func allowCORS(h http.Header, origin string) {
@@ -154,15 +154,6 @@ func isLoopbackName(name string) bool {
 func isLoopbackOrigin(origin string) bool {
 	canonical, err := state.ParseOrigin(origin)
 	return err == nil && canonical == origin && state.IsLoopback(canonical)
-}
-
-// writeProblem answers with a JSON problem (RFC 9457).
-func writeProblem(w http.ResponseWriter, status int, detail string) {
-	body, _ := json.Marshal(map[string]any{"title": http.StatusText(status), "status": status, "detail": detail}) // texts and a number
-	w.Header().Set("Content-Type", "application/problem+json")
-	w.Header().Set("X-Content-Type-Options", "nosniff")
-	w.WriteHeader(status)
-	_, _ = w.Write(append(body, '\n'))
 }
 
 func clean(s string) string { return manifest.Clean(s, 256, false) }

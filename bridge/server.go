@@ -248,7 +248,7 @@ func (s *Server) notFound(w http.ResponseWriter, r *http.Request) {
 	if strings.HasPrefix(r.URL.Path, "/.well-known/") {
 		detail = "this server needs no sign-in"
 	}
-	writeProblem(w, http.StatusNotFound, detail)
+	dashboard.Problem(w, http.StatusNotFound, detail)
 }
 
 // Port is the port listened on.

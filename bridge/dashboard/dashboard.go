@@ -43,10 +43,10 @@ func New(r *tenant.Registry, f *state.File, flags []string, log *slog.Logger) *H
 	h.mux.HandleFunc("DELETE /api/origins", h.remove)
 	h.mux.HandleFunc("/api/origins", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Allow", "GET, POST, DELETE")
-		problem(w, http.StatusMethodNotAllowed, "use GET, POST or DELETE")
+		Problem(w, http.StatusMethodNotAllowed, "use GET, POST or DELETE")
 	})
 	h.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		problem(w, http.StatusNotFound, fmt.Sprintf("there is nothing at %.100q", manifest.Clean(r.URL.Path, 256, false)))
+		Problem(w, http.StatusNotFound, fmt.Sprintf("there is nothing at %.100q", manifest.Clean(r.URL.Path, 256, false)))
 	})
 	return h
 }
@@ -92,17 +92,17 @@ func (h *Handler) list(w http.ResponseWriter, _ *http.Request) {
 func (h *Handler) approve(w http.ResponseWriter, r *http.Request) {
 	origin, err := originOf(w, r)
 	if err != nil {
-		problem(w, http.StatusBadRequest, err.Error())
+		Problem(w, http.StatusBadRequest, err.Error())
 		return
 	}
 	if state.IsLoopback(origin) {
-		problem(w, http.StatusBadRequest, fmt.Sprintf("%s is on this machine, so its pages need no approval", origin))
+		Problem(w, http.StatusBadRequest, fmt.Sprintf("%s is on this machine, so its pages need no approval", origin))
 		return
 	}
 	added, err := h.state.Allow(origin)
 	if err != nil {
 		h.log.Error("approving an origin failed", "origin", origin, "err", err)
-		problem(w, http.StatusInternalServerError, err.Error())
+		Problem(w, http.StatusInternalServerError, err.Error())
 		return
 	}
 	h.log.Info("origin approved", "origin", origin)
@@ -116,18 +116,18 @@ func (h *Handler) approve(w http.ResponseWriter, r *http.Request) {
 func (h *Handler) remove(w http.ResponseWriter, r *http.Request) {
 	origin, err := originOf(w, r)
 	if err != nil {
-		problem(w, http.StatusBadRequest, err.Error())
+		Problem(w, http.StatusBadRequest, err.Error())
 		return
 	}
 	removed, err := h.state.Remove(origin)
 	if err != nil {
 		h.log.Error("removing an origin failed", "origin", origin, "err", err)
-		problem(w, http.StatusInternalServerError, err.Error())
+		Problem(w, http.StatusInternalServerError, err.Error())
 		return
 	}
 	refused := h.registry.Refuse(origin)
 	if !removed && refused == 0 {
-		problem(w, http.StatusNotFound, fmt.Sprintf("%s is neither approved nor waiting", origin))
+		Problem(w, http.StatusNotFound, fmt.Sprintf("%s is neither approved nor waiting", origin))
 		return
 	}
 	h.log.Info("origin refused", "origin", origin)
@@ -157,14 +157,15 @@ func originOf(w http.ResponseWriter, r *http.Request) (string, error) {
 func reply(w http.ResponseWriter, status int, v any) {
 	body, err := json.Marshal(v)
 	if err != nil {
-		problem(w, http.StatusInternalServerError, err.Error())
+		Problem(w, http.StatusInternalServerError, err.Error())
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
 	write(w, status, body)
 }
 
-func problem(w http.ResponseWriter, status int, detail string) {
+// Problem answers with a JSON problem (RFC 9457).
+func Problem(w http.ResponseWriter, status int, detail string) {
 	body, _ := json.Marshal(map[string]any{"title": http.StatusText(status), "status": status, "detail": detail}) // texts and a number
 	w.Header().Set("Content-Type", "application/problem+json")
 	write(w, status, body)

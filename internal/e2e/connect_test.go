@@ -11,6 +11,8 @@ import (
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
+
+	legacypage "jsbridge/legacy-page"
 )
 
 // autoPage is a page that connects by connect.js. It keeps its sockets in
@@ -268,4 +270,38 @@ func TestServerIsDownForAMinute(t *testing.T) {
 		<-time.After(100 * time.Millisecond)
 	}
 	c.waitTools(names...)
+}
+
+func TestAutoConnectExample(t *testing.T) {
+	html, err := legacypage.Files.ReadFile("auto-connect.html")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := serve(t)
+	c := s.connect()
+	url := newSite(t).page("/auto-connect.html", string(html)) + "?server=" + s.base
+	tb := newTab(t).open(url)
+	button := func(want string) {
+		waitFor(t, "the button "+want, func() bool { return eval[string](tb, `document.querySelector('#connect').textContent`) == want })
+	}
+	button("🟢 connected")
+	c.waitTools("notes__add_note", "notes__list_notes", "notes__remove_note")
+	c.ok("notes__add_note", map[string]any{"text": "from <b>MCP</b>"})
+	if got := eval[string](tb, `document.querySelector('li').textContent`); got != "from <b>MCP</b>" {
+		t.Errorf("the note is %q", got)
+	}
+	s.kill()
+	button("🟡 connecting")
+	s = serve(t, "--port", s.port())
+	button("🟢 connected")
+	s.kill()
+	// Loaded without a server, the page works, and says what to do.
+	tb.open(url)
+	button("⚪ disconnected")
+	s = serve(t, "--port", s.port())
+	tb.do(chromedp.Evaluate[chromedp.Void](`document.querySelector('#connect').click()`))
+	button("🟢 connected")
+	if got := eval[string](tb, `document.querySelector('#status').textContent`); got == "" {
+		t.Error("the state has no text")
+	}
 }
