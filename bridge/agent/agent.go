@@ -7,7 +7,7 @@
 //
 // Every session has an [mcp.Server] of its own, so that no stalled client
 // delays another's notifications. That server holds one internal tool. The
-// middleware answers tools/list from the tenant's snapshot and turns each
+// middleware answers tools/list from the snapshot of the session's view and turns each
 // tools/call into a call of the internal tool, which keeps all that the SDK
 // does around a call. Nothing a page says reaches Server.AddTool, which panics
 // on schemas it dislikes.

@@ -63,6 +63,7 @@ func TestChannels(t *testing.T) {
 	c.ok("describe_channel", `{"channel":"bug123"}`, `"toolPrefix":"htmlpaint"`)
 	c.refused("describe_channel", `{"channel":"nope"}`, "nope", "bug123")
 	c.ok("join_channel", `{"channel":"bug123"}`, `"joined":true`)
+	c.wait()
 	if want := []string{"bulletino__draw", "htmlpaint__draw"}; !slices.Equal(c.pageNames(), want) {
 		t.Errorf("sees %v, want %v", c.pageNames(), want)
 	}
