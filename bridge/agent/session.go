@@ -17,21 +17,24 @@ import (
 )
 
 // A change of the tool list is told after listQuiet without another one, or
-// after listPatience under a stream of them; the SDK adds 10 ms.
+// after listPatience under a stream of them.
 const (
 	listQuiet    = 20 * time.Millisecond
 	listPatience = 250 * time.Millisecond
 )
 
-// internalTool is the one tool the SDK knows of: what every call is turned
-// into, and what is added again to make the SDK say that the list changed.
+// tellTimeout bounds the sending of one notification to a stalled client.
+const tellTimeout = 10 * time.Second
+
+// internalTool is the one tool the SDK knows of: what every call is turned into.
 const internalTool = "_"
 
 // session is one MCP client's connection.
 type session struct {
 	h      *Handler
 	server *mcp.Server
-	ctx    context.Context // ends with the session: its calls stop
+	send   mcp.MethodHandler // of notifications, through the SDK's middleware
+	ctx    context.Context   // ends with the session: its calls stop
 	cancel context.CancelCauseFunc
 
 	// Set by open, before the client learns of the session.
@@ -45,6 +48,8 @@ type session struct {
 	known    *tenant.Snapshot
 	timer    *time.Timer // pending notification
 	first    time.Time   // of the changes it will tell
+	telling  bool        // one is being sent
+	missed   bool        // what changed since then
 }
 
 // newSession makes the server for a client that may be about to initialize. It
@@ -60,32 +65,13 @@ func (h *Handler) newSession() *session {
 		},
 		SetCacheable: func(_ context.Context, _ mcp.Request, c *mcp.Cacheable) { c.CacheScope = "private" },
 	})
-	s.addInternalTool()
-	s.server.AddReceivingMiddleware(s.middleware)
-	s.server.AddSendingMiddleware(s.watchNotifications)
-	return s
-}
-
-// watchNotifications notices when the SDK could not deliver what tellChange
-// asked for, and has it told again.
-func (s *session) watchNotifications(next mcp.MethodHandler) mcp.MethodHandler {
-	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-		res, err := next(ctx, method, req)
-		if err != nil && method == "notifications/tools/list_changed" {
-			s.mu.Lock()
-			s.known = nil
-			open := s.stream != nil
-			s.mu.Unlock()
-			if open {
-				s.changed()
-			}
-		}
-		return res, err
-	}
-}
-
-func (s *session) addInternalTool() {
 	s.server.AddTool(&mcp.Tool{Name: internalTool, InputSchema: emptyObject}, s.callTool)
+	s.server.AddReceivingMiddleware(s.middleware)
+	s.server.AddSendingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+		s.send = next
+		return next
+	})
+	return s
 }
 
 // open gives the session its tenant and enters it. Called for initialize.
@@ -211,6 +197,9 @@ func (s *session) changed() {
 
 // tellChange tells the client, if what it knows is out of date. Without an open
 // stream there is no way to; opening one tells it then.
+//
+// The SDK's own way, to add a tool, decodes that tool's schema each time, which
+// is most of what a change would cost a thousand sessions.
 func (s *session) tellChange() {
 	s.mu.Lock()
 	s.timer = nil
@@ -218,13 +207,29 @@ func (s *session) tellChange() {
 	s.mu.Unlock()
 	now := view.Snapshot()
 	s.mu.Lock()
-	tell := s.ctx.Err() == nil && s.stream != nil && (s.known == nil || !now.Same(s.known))
+	s.missed = s.missed || s.telling
+	tell := !s.telling && s.ctx.Err() == nil && s.stream != nil && (s.known == nil || !now.Same(s.known))
 	if tell {
-		s.known = now
+		s.known, s.telling = now, true
 	}
 	s.mu.Unlock()
-	if tell {
-		s.addInternalTool()
+	if !tell {
+		return
+	}
+	ctx, cancel := context.WithTimeout(s.ctx, tellTimeout)
+	_, err := s.send(ctx, "notifications/tools/list_changed", &mcp.ServerRequest[*mcp.ToolListChangedParams]{Session: s.ss, Params: &mcp.ToolListChangedParams{}})
+	cancel()
+
+	s.mu.Lock()
+	again := s.missed
+	s.telling, s.missed = false, false
+	if err != nil { // the stream broke, or another is taking over
+		s.known = nil
+		again = s.stream != nil
+	}
+	s.mu.Unlock()
+	if again {
+		s.changed()
 	}
 }
 

@@ -27,7 +27,7 @@ func TestRun(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
-	o := options{duration: 200 * time.Millisecond, rounds: 1, changes: 2, root: rootOptions{sessions: 20, rounds: 3}}
+	o := options{duration: 500 * time.Millisecond, rounds: 1, changes: 2, root: rootOptions{sessions: 20, rounds: 3}}
 	res, err := run(ctx, o, t.Output())
 	if err != nil {
 		t.Fatal(err)

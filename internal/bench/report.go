@@ -68,8 +68,8 @@ func (r *results) writeRoots(w io.Writer) {
 			spread(each(row.changes, spreading.medianMS)), spread(each(row.changes, spreading.lastMS)), cpu)
 	}
 	_ = t.Flush()
-	fmt.Fprintln(w, "Times: median (least to greatest) of the changes. Each session was told of each change once. Some 30 ms\n"+
-		"are jsbridge's own wait for further changes; one process reads for all sessions, and is part of the figures.")
+	fmt.Fprintln(w, "Times: median (least to greatest) of the changes. Each session was told of each change once. Jsbridge's own wait\n"+
+		"for further changes, 20 ms or more, is part of them, and so is the one process that reads for all sessions.")
 	if m := r.roots.memory; m[0] > 0 {
 		fmt.Fprintf(w, "Server memory (VmRSS): %s MB before the first round", mb(m[0]))
 		for _, round := range o.marks() {
