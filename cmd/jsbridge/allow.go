@@ -120,7 +120,7 @@ func removeOrigins(w io.Writer, f *state.File, origins []string) error {
 			unknown = append(unknown, origin)
 			continue
 		}
-		if _, err := fmt.Fprintf(w, "removed %s; its pages need approval again when they next connect\n", origin); err != nil {
+		if _, err := fmt.Fprintf(w, "removed %s; a running jsbridge disconnects its pages within a second\n", origin); err != nil {
 			return err
 		}
 	}
