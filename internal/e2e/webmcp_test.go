@@ -67,6 +67,7 @@ func TestWebMCP(t *testing.T) {
 			t.Run("changes", func(t *testing.T) { testWebMCPChanges(t, script) })
 			t.Run("cancel", func(t *testing.T) { testWebMCPCancel(t, script) })
 			t.Run("forms", func(t *testing.T) { testWebMCPForms(t, script) })
+			t.Run("first", func(t *testing.T) { testWebMCPFirst(t, script) })
 		})
 	}
 }
@@ -138,4 +139,20 @@ func testWebMCPForms(t *testing.T, script string) {
 	}
 	waitFor(t, "the next page", func() bool { return eval[string](tb, `document.title`) == "ordered" })
 	c.waitTools()
+}
+
+// testWebMCPFirst: what a tool throws reaches the agent when main.js came before
+// it was registered, however soon after.
+func testWebMCPFirst(t *testing.T, script string) {
+	c := serve(t).connect()
+	snippet := c.ok("get_embed_snippet", map[string]any{"form": "script"})
+	site := newSite(t)
+	site.page("/polyfill.js", script)
+	site.header("/polyfill.js", "Content-Type", "text/javascript")
+	newTab(t).open(site.page("/", `<!doctype html><title>First</title><link rel=icon href="data:,"><script src="/polyfill.js"></script>`+snippet+`
+<script type="module">document.modelContext.registerTool({name: 'fails', description: 'fails', execute() { throw new RangeError('out of stock') }})</script>`))
+	c.waitTools("first__fails")
+	if msg := c.fails("first__fails", nil); !strings.Contains(msg, "out of stock") {
+		t.Errorf("what the tool threw is lost: %s", msg)
+	}
 }

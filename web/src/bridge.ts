@@ -1,6 +1,5 @@
 /** The bridge of a page: wires the socket to the tools, and gives the page its controls. */
 
-import { explain } from "./diagnose.ts";
 import { createDispatch } from "./dispatch.ts";
 import type { Additions, Extras } from "./extras.ts";
 import { leave as keep, take } from "./instance.ts";
@@ -106,11 +105,17 @@ function createBridge(server: URL, tenant: string, loadExtras: () => Promise<Ext
     tell(kind, detail, lasting) {
       // All is measured before it goes, but the first manifest goes before the limit is known.
       if (kind == 1009) refused = sent;
-      const text = explain(kind, server, detail);
       // One line for each kind of trouble, until there was a connection in between.
-      if (kind != trouble) log(`${server.origin}: ${text}`);
+      const first = kind != trouble;
       trouble = kind;
-      show(lasting ? "disconnected" : "connecting", text);
+      const say = () => {
+        if (trouble != kind) return;
+        const text = extra ? extra.explain(kind, server, detail) : kind + (detail || "");
+        if (first) log(`${server.origin}: ${text}`);
+        show(lasting ? "disconnected" : "connecting", text);
+      };
+      // It may come before the words for it.
+      extra ? say() : load().then(say);
     },
   });
 
@@ -139,7 +144,7 @@ function createBridge(server: URL, tenant: string, loadExtras: () => Promise<Ext
   function transmit(frame: string): boolean {
     const fits = byteLength(frame) <= limit;
     if (fits) socket.send(frame);
-    else once(`not sent: over the limit of ${limit} bytes: ${frame.slice(0, 60)}`);
+    else once(`over the limit of ${limit} bytes: ${frame.slice(0, 60)}`);
     return fits;
   }
 
@@ -156,7 +161,7 @@ function createBridge(server: URL, tenant: string, loadExtras: () => Promise<Ext
       return extra;
     } catch (e) {
       loading = undefined;
-      throw Error(`${server.origin}/extras.js failed: ${messageOf(e)}`);
+      throw Error("extras.js failed: " + messageOf(e));
     }
   }
 
@@ -187,7 +192,7 @@ function createBridge(server: URL, tenant: string, loadExtras: () => Promise<Ext
         return dispatch.cancel(message.id, message.reason);
       case "identify": {
         const text = `${message.label || label || document.title} · ${prefix}`;
-        return void more().then(({ showBadge }) => showBadge(text), () => log(text));
+        return void load().then(() => (extra?.showBadge ?? log)(text));
       }
       case "move_channel":
         drop();

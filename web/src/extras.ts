@@ -1,6 +1,7 @@
 /** Entry of /extras.js: what few pages need. It is no part of main.js, which loads it, so that that stays small. */
 
 import { installToolBus, type ToolBus } from "./bus.ts";
+import { explain } from "./diagnose.ts";
 import type { Tool } from "./dispatch.ts";
 import { createDynamic } from "./dynamic.ts";
 import { showBadge } from "./identify.ts";
@@ -29,6 +30,8 @@ export interface Additions {
   reserved: Tool[];
   /** What to keep through a reload, or `""`. Never throws. */
   kept(): string;
+  /** Words why there is no connection. */
+  explain: typeof explain;
   /** Shows the human which tab this is. */
   showBadge(text: string): void;
   /** Binary and pictures for the wire. Throws for what is over `limit` bytes, or can't be read. */
@@ -50,21 +53,28 @@ export async function start(host: Host): Promise<Additions> {
   const watching = watchWebMCP(changed, signal);
   const bus = installToolBus();
   let modelTools = (): Tool[] => [];
+  const listen = (watching: Promise<() => Tool[]>) =>
+    watching.then((list) => {
+      modelTools = list;
+      changed();
+    });
   const all = (own: Offer[]) => merge(own, busTools(bus), modelTools());
   const dynamic = createDynamic(host, bus, () => all(declared()));
   const unsubscribe = bus.onChange(changed);
   if (signal.aborted) unsubscribe();
   else signal.addEventListener("abort", unsubscribe);
-  if (watching) {
-    const listed = watching.then((list) => {
-      modelTools = list;
-      changed();
-    });
-    await Promise.race([listed, new Promise((done) => setTimeout(done, PATIENCE_MS))]);
+  if (watching) await Promise.race([listen(watching), new Promise((done) => setTimeout(done, PATIENCE_MS))]);
+  // A polyfill may come later than this, but hardly later than the page.
+  else if (document.readyState != "complete") {
+    const look = () => {
+      const late = watchWebMCP(changed, signal);
+      if (late) listen(late);
+    };
+    addEventListener("load", look, { once: true, signal });
   }
   // Now, when it is known which names are taken.
   dynamic.replay();
-  return { merge: all, reserved: dynamic.reserved, kept: dynamic.kept, showBadge, toContent };
+  return { merge: all, reserved: dynamic.reserved, kept: dynamic.kept, explain, showBadge, toContent };
 }
 
 /** The bus may be the page's own. */

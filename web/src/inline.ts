@@ -4,6 +4,7 @@
  */
 
 import { install } from "./bridge.ts";
+import { explain } from "./diagnose.ts";
 import type { Extras } from "./extras.ts";
 import { showBadge } from "./identify.ts";
 import { toContent } from "./media.ts";
@@ -22,6 +23,7 @@ const basics = (error: unknown): Extras => ({
       throw Error(`this page allows nothing to be added at run time: ${server.origin}/extras.js failed: ${messageOf(error)}`);
     },
     kept: () => kept,
+    explain,
     showBadge,
     toContent,
   }),

@@ -1,6 +1,10 @@
 /** Entry of /main.js: connects the page that imports it. */
 
 import { install } from "./bridge.ts";
+import { keepErrors } from "./thrown.ts";
+
+// First, since a WebMCP tool that is registered before it loses what it throws.
+keepErrors();
 
 try {
   const { origin, searchParams } = new URL(import.meta.url);
@@ -11,5 +15,5 @@ try {
   let attempt = 0;
   install(server, tenant, () => import(`${server.origin}/extras.js#${attempt++}`));
 } catch {
-  console.error("[jsbridge] no tenant in this address: paste what get_embed_snippet gives");
+  console.error("[jsbridge] no tenant: use get_embed_snippet");
 }

@@ -10,6 +10,7 @@
 
 import type { Tool } from "./dispatch.ts";
 import { isObject, messageOf } from "./readable.ts";
+import { keepErrors, thrown } from "./thrown.ts";
 
 /** A tool of WebMCP, with all that its registry tells of it. */
 export interface ModelTool extends Tool {
@@ -29,79 +30,10 @@ interface Registry {
   execute(listed: any, args: object, signal: AbortSignal): Promise<unknown>;
 }
 
-/** What the copies of this script share. */
-interface Kept {
-  /** What tools threw and nobody has asked for yet, by tool. */
-  thrown: Map<string, unknown[]>;
-  /** The functions put in the place of the page's. */
-  ours: WeakSet<object>;
-}
-
-const KEY = Symbol.for("jsbridge.webmcp");
-const page = globalThis as { [KEY]?: Kept };
-const kept = () => (page[KEY] ??= { thrown: new Map(), ours: new WeakSet() });
-
-/** More failures than this at once, of one tool, lose their messages. */
-const MAX_KEPT = 32;
-
 const HINTS = ["title", "readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"];
 
 /** How browsers and polyfills begin when a tool threw; the latter add the message. */
 const FAILED = /^Tool was executed but the invocation failed\. For example, the script function threw an error: /;
-
-/**
- * Keeps what tools throw that are registered from now on, because browsers tell only
- * that they threw. Changes nothing else for the page. Does nothing the second time, or
- * without WebMCP.
- */
-export function keepErrors(): void {
-  try {
-    let owner: any = (document as any).modelContext ?? (navigator as any).modelContext;
-    while (owner && !Object.hasOwn(owner, "registerTool")) owner = Object.getPrototypeOf(owner);
-    if (!owner || kept().ours.has(owner.registerTool)) return;
-    owner.registerTool = new Proxy(owner.registerTool, {
-      apply: (register, self, args) => Reflect.apply(register, self, args.map((arg, i) => (i ? arg : observe(arg)))),
-    });
-    kept().ours.add(owner.registerTool);
-  } catch {
-    // Frozen, or forbidden: messages will be missing, no more.
-  }
-}
-
-/** The tool as the registry should see it: with an `execute` that is listened to. */
-function observe(tool: any): unknown {
-  try {
-    const copy = { ...tool };
-    const name = String(tool.name);
-    copy.execute = new Proxy(tool.execute, {
-      apply(execute, self, args) {
-        const keep = (error: unknown) => void (args[1]?.signal?.aborted || keepError(name, error));
-        try {
-          const result = Reflect.apply(execute, self, args);
-          // Other thenables may do their work once more for each then().
-          if (result instanceof Promise) result.then(undefined, keep);
-          return result;
-        } catch (e) {
-          keep(e);
-          throw e;
-        }
-      },
-    });
-    // Not by prototype: accessors of a class may insist on their own object.
-    return new Proxy(copy, { get: (_, key) => (Object.hasOwn(copy, key) ? copy[key] : tool[key]) });
-  } catch {
-    // No tool, as the registry will say.
-    return tool;
-  }
-}
-
-function keepError(name: string, error: unknown): void {
-  const { thrown } = kept();
-  const errors = thrown.get(name) ?? [];
-  thrown.set(name, errors);
-  // A registry on top of another gets here twice.
-  if (errors.at(-1) !== error && errors.length < MAX_KEPT) errors.push(error);
-}
 
 /**
  * The page's WebMCP tools, as a function that gives those of now. `changed` is called
@@ -164,11 +96,9 @@ export function watchWebMCP(changed: () => void, signal: AbortSignal): Promise<(
   }
 
   async function call(name: string, args: object, signal: AbortSignal): Promise<unknown> {
-    const { thrown } = kept();
     const before = running.get(name) ?? 0;
     running.set(name, before + 1);
-    // What is left is of calls that were given up, or not ours.
-    if (!before) thrown.delete(name);
+    if (!before) thrown.set(name, []);
     try {
       // Afresh: what was registered again under its name is another tool.
       const listed = (await list()).find((tool) => isOwn(tool) && tool.name === name);
@@ -184,7 +114,10 @@ export function watchWebMCP(changed: () => void, signal: AbortSignal): Promise<(
     } finally {
       const left = running.get(name)! - 1;
       if (left) running.set(name, left);
-      else running.delete(name);
+      else {
+        running.delete(name);
+        thrown.delete(name);
+      }
     }
   }
 

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import test, { beforeEach } from "node:test";
 import { install as connectPage } from "../src/bridge.ts";
 import * as extras from "../src/extras.ts";
-import { FakeSocket, freshPage, lines, settle, tick } from "./page.ts";
+import { FakeSocket, fire, freshPage, lines, settle, tick } from "./page.ts";
 
 const page = globalThis as any;
 const server = new URL("http://localhost:8766");
@@ -164,16 +164,16 @@ test("without extras the page's tools work, and a later reconnect tries again", 
   const before = loads;
   assert.deepEqual(tools(), ["host a"]);
   assert.equal((await call("a")).result, 1);
-  assert.equal((await call("__register_tool_by_path__", {})).error.message, "http://localhost:8766/extras.js failed: Failed to fetch");
+  assert.equal((await call("__register_tool_by_path__", {})).error.message, "extras.js failed: Failed to fetch");
   assert.equal(loads, before + 1, "the call tried as well");
   FakeSocket.last.say({ type: "identify", label: "Notes" });
   await settle();
   assert.equal(lines.at(-1), "warn [jsbridge] Notes · notes");
   load = async () => extras;
+  const now = loads;
   FakeSocket.last.end(1001);
   await settle();
   tick(500);
-  const now = loads;
   await accept();
   assert.equal(loads, now + 1);
   page.__mcpToolBus.registerTool("b", fn);
@@ -184,6 +184,54 @@ test("without extras the page's tools work, and a later reconnect tries again", 
   tick(2_000);
   await accept();
   assert.equal(loads, now + 1, "once they are there, they stay");
+});
+
+test("trouble that comes before the words for it is told once they are there, or bare", async () => {
+  let arrive!: (module: typeof extras) => void;
+  load = () => new Promise((done) => (arrive = done));
+  const bridge = connectPage(server, "t1", load);
+  await settle();
+  FakeSocket.last.end(4404, "names nothing");
+  await settle();
+  assert.deepEqual(lines, []);
+  arrive(extras);
+  await settle();
+  assert.deepEqual(lines, ["warn [jsbridge] http://localhost:8766: ended (names nothing); __mcpReconnect() connects again"]);
+  assert.equal(bridge.status().state, "disconnected");
+  assert.match(bridge.status().reason!, /names nothing/);
+
+  load = async () => { throw TypeError("Failed to fetch"); };
+  const other = connectPage(server, "t2", load);
+  await settle();
+  FakeSocket.last.end(4404, "names nothing");
+  await settle();
+  assert.match(lines.at(-1)!, /4404 \(names nothing\)/);
+  assert.equal(other.status().state, "disconnected");
+});
+
+test("trouble that is over before the words for it are there is not told", async () => {
+  let arrive!: (module: typeof extras) => void;
+  load = () => new Promise((done) => (arrive = done));
+  const bridge = connectPage(server, "t1", load);
+  await settle();
+  FakeSocket.last.end(1006);
+  await settle();
+  tick(500);
+  await accept();
+  arrive(extras);
+  await settle();
+  assert.equal(bridge.status().state, "connected");
+  assert.ok(lines.every((line) => !line.startsWith("warn")), lines.join());
+});
+
+test("a polyfill that comes after the extras is noticed when the page has loaded", async () => {
+  Object.defineProperty(document, "readyState", { value: "interactive", configurable: true });
+  await connect();
+  assert.deepEqual(tools(), []);
+  withModel(["late"]);
+  fire("window", "load");
+  await settle();
+  assert.deepEqual(tools(), ["host late"]);
 });
 
 test("waiting for extras that fail ends with a connection", async () => {
