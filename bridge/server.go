@@ -130,9 +130,10 @@ func New(ctx context.Context, opts Options) (*Server, error) {
 
 	s := &Server{opts: opts, log: opts.Logger, state: file, listeners: listeners, failed: make(chan error, len(listeners))}
 	s.base, s.endBase = context.WithCancel(context.Background())
-	// A peer without an Origin is no page, but a program of this machine.
-	opts.Tenant.Allow = func(origin string) bool {
-		return origin == "" || isLoopbackOrigin(origin) || slices.Contains(allowed, origin) || file.Allows(origin)
+	// A peer of this machine without an Origin is no page, but a program.
+	opts.Tenant.Allow = func(origin string, remote bool) bool {
+		local := !remote && (origin == "" || isLoopbackOrigin(origin))
+		return local || slices.Contains(allowed, origin) || file.Allows(origin)
 	}
 	s.registry = tenant.NewRegistry(opts.Tenant)
 	opts.Page.RefuseCode = opts.Agent.PageCode == agent.RefuseCode

@@ -29,7 +29,7 @@ func (p *Page) beginWaitLocked() error {
 	}
 	p.pending = true
 	p.since = time.Now()
-	p.expiry = time.AfterFunc(waitFor, func() { p.refuse(NotApproved) })
+	p.expiry = time.AfterFunc(waitFor, func() { p.refuse(NotApproved, true) })
 	return nil
 }
 
@@ -78,6 +78,7 @@ func (p *Page) approve() {
 		return
 	}
 	ended := p.endWaitLocked()
+	t.shown.Store(true)
 	after, reg := p.publishLocked()
 	l, declared := p.link, p.manifest != nil
 	t.mu.Unlock()
@@ -92,13 +93,14 @@ func (p *Page) approve() {
 	}
 }
 
-// refuse takes a page out and says why.
-func (p *Page) refuse(why Reason) {
+// refuse takes a page out and says why; onlyPending leaves one alone that has
+// just been approved. It tells whether it did.
+func (p *Page) refuse(why Reason, onlyPending bool) bool {
 	t := p.tenant
 	t.mu.Lock()
-	if p.gone {
+	if p.gone || onlyPending && !p.pending {
 		t.mu.Unlock()
-		return
+		return false
 	}
 	l, name := p.link, p.nameLocked()
 	after := t.removeLocked(p)
@@ -108,19 +110,22 @@ func (p *Page) refuse(why Reason) {
 		l.finish(outcome{err: &CallError{Kind: PageGone, MayHaveRun: true, page: name}}, Departure{})
 		l.transport.Close(why)
 	}
+	return true
 }
 
 // Recheck brings every root connection and channel in line with
 // [Options.Allow], which now may say something else: pages that waited are
 // published, others are refused.
 func (r *Registry) Recheck() {
+	r.recheck.Lock() // or an older answer of Allow could overtake a newer one
+	defer r.recheck.Unlock()
 	for _, t := range r.named() {
 		t.recheck()
 	}
 }
 
 func (r *Registry) named() []*Tenant {
-	return append(r.Channels(), r.roots)
+	return append(r.allChannels(), r.roots)
 }
 
 func (t *Tenant) recheck() {
@@ -132,11 +137,11 @@ func (t *Tenant) recheck() {
 	}
 	t.mu.Unlock()
 	for i, p := range pages {
-		switch allowed := t.reg.opts.Allow(p.origin); {
+		switch allowed := t.reg.opts.Allow(p.origin, p.remote); {
 		case allowed && waits[i]:
 			p.approve()
 		case !allowed && !waits[i]:
-			p.refuse(Refused)
+			p.refuse(Refused, false)
 		}
 	}
 }
@@ -147,8 +152,7 @@ func (r *Registry) Refuse(origin string) int {
 	n := 0
 	for _, t := range r.named() {
 		for _, p := range t.waitingPages() {
-			if p.origin == origin {
-				p.refuse(Refused)
+			if p.origin == origin && p.refuse(Refused, true) {
 				n++
 			}
 		}

@@ -24,8 +24,9 @@ type Call struct {
 	OnEvent func(Event)
 	// Progress asks the page for progress.
 	Progress bool
-	// Prefix is the page's in the caller's view, for error messages.
-	Prefix string
+	// Prefix and Name are the page's and the tool's in the caller's view, for
+	// error messages.
+	Prefix, Name string
 }
 
 type outcome struct {
@@ -69,11 +70,11 @@ func (p *Page) call(ctx context.Context, tool *manifest.Tool, find func(name str
 	for {
 		l, tool, err := p.awaitLink(ctx, tool.Name, find, limit, deadline)
 		if err != nil {
-			return Answer{}, inView(err, c.Prefix)
+			return Answer{}, inView(err, c)
 		}
 		out, err := l.run(ctx, tool, c, limit, deadline)
 		if err != nil {
-			return Answer{}, inView(err, c.Prefix)
+			return Answer{}, inView(err, c)
 		}
 		if !out.again {
 			return out.answer, nil
@@ -81,13 +82,20 @@ func (p *Page) call(ctx context.Context, tool *manifest.Tool, find func(name str
 	}
 }
 
-// inView names the page as the caller knows it.
-func inView(err error, prefix string) error {
+// inView names page and tool as the caller knows them.
+func inView(err error, c Call) error {
 	var ce *CallError
-	if prefix != "" && errors.As(err, &ce) && ce.page.prefix != "" {
-		ce.page.prefix = prefix // an error is made for each call
+	if !errors.As(err, &ce) {
+		return err
 	}
-	return err
+	named := *ce
+	if c.Prefix != "" && ce.page.prefix != "" {
+		named.page.prefix = c.Prefix
+	}
+	if c.Name != "" && ce.tool != "" {
+		named.tool = c.Name
+	}
+	return &named
 }
 
 // awaitLink waits until the page can take a call and looks the tool up again,

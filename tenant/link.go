@@ -122,18 +122,20 @@ func (l *Link) adoptLocked(label string) (after func()) {
 
 // publishLocked publishes what the page has declared, unless it is pending.
 func (p *Page) publishLocked() (after func(), reg Registration) {
+	reg.Pending = p.pending
 	m := p.manifest
-	if m != nil {
-		reg = Registration{Tools: m.Tools, Problems: m.Problems, Pending: p.pending}
-		if p.pending {
-			return func() {}, reg
+	if m == nil || p.pending {
+		if m != nil {
+			reg.Tools, reg.Problems = m.Tools, m.Problems
 		}
-		if p.prefix == "" {
-			p.tenant.reserveLocked(p, cmp.Or(p.wanted, m.Label, "tab"))
-		}
-		p.names = manifest.PublishedNames(p.prefix, m.Tools, p.tenant.reg.opts.MaxName)
+		reg.Prefix = p.prefix
+		return func() {}, reg
 	}
-	reg.Prefix, reg.Names = p.prefix, p.names
+	if p.prefix == "" {
+		p.tenant.reserveLocked(p, cmp.Or(p.wanted, m.Label, "tab"))
+	}
+	p.names = manifest.PublishedNames(p.prefix, m.Tools, p.tenant.reg.opts.MaxName)
+	reg = Registration{Prefix: p.prefix, Tools: m.Tools, Names: p.names, Problems: m.Problems}
 	after = p.tenant.rebuildLocked()
 	p.changeLocked()
 	return after, reg

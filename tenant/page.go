@@ -1,6 +1,7 @@
 package tenant
 
 import (
+	"cmp"
 	"time"
 
 	"jsbridge/manifest"
@@ -30,6 +31,7 @@ type Page struct {
 	id       string
 	instance string
 	origin   string
+	remote   bool   // on another machine
 	asked    string // its name in the connect string, "" for its own label
 
 	// Guarded by tenant.mu.
@@ -68,7 +70,7 @@ type Info struct {
 func (p *Page) Info() Info {
 	p.tenant.mu.Lock()
 	defer p.tenant.mu.Unlock()
-	info := Info{ID: p.id, Label: p.label, Prefix: p.prefix, Origin: p.origin, Kind: p.tenant.kind, State: p.stateLocked()}
+	info := Info{ID: p.id, Label: cmp.Or(p.label, p.wanted), Prefix: p.prefix, Origin: p.origin, Kind: p.tenant.kind, State: p.stateLocked()}
 	if info.Kind == Channel {
 		info.Channel = p.tenant.id
 	}

@@ -48,9 +48,10 @@ type Options struct {
 	// one with neither a message of a page nor a call.
 	EmptyTimeout, IdleTimeout time.Duration
 	// Allow tells whether pages of an origin may have root connections and join
-	// channels; others wait for approval. It may be called at any time, with
-	// no lock held. Nil allows all.
-	Allow func(origin string) bool
+	// channels; others wait for approval. What a remote peer says of its origin
+	// is hearsay. It may be called at any time, with no lock held. Nil allows
+	// all.
+	Allow func(origin string, remote bool) bool
 }
 
 func (o Options) withDefaults() Options {
@@ -75,7 +76,7 @@ func (o Options) withDefaults() Options {
 	defTime(&o.EmptyTimeout, DefaultEmptyTimeout)
 	defTime(&o.IdleTimeout, DefaultIdleTimeout)
 	if o.Allow == nil {
-		o.Allow = func(string) bool { return true }
+		o.Allow = func(string, bool) bool { return true }
 	}
 	return o
 }
@@ -103,6 +104,7 @@ type Registry struct {
 	started    time.Time
 	linkSerial atomic.Uint64
 	calls      atomic.Int64 // running calls
+	pages      atomic.Int64 // in all tenants, from Join to removal
 	draining   atomic.Bool  // set under mu
 	idle       chan struct{}
 	roots      *Tenant // all root connections, for the registry's life
@@ -112,8 +114,9 @@ type Registry struct {
 	channels  map[string]*Tenant   // by name, from the first page to disposal
 	audiences map[string]*audience // of channels that live or have a view
 	tabs      map[tab]*Page        // where each tab is
-	pages     int                  // in all tenants, from Join to removal
 	isIdle    bool                 // idle is closed
+
+	recheck sync.Mutex // held through Recheck, before all others
 
 	waitMu  sync.Mutex
 	waiting map[string]int // pages that wait for approval, by origin
@@ -175,10 +178,15 @@ func (r *Registry) Join(c Connect, j Joining) (*Link, error) {
 			return nil, err
 		}
 		l, err := t.join(j)
-		// A channel may have been disposed of just now.
-		if !errors.Is(err, ErrNoTenant) || c.Channel == "" {
-			return l, err
+		switch {
+		case errors.Is(err, ErrNoTenant) && t.kind == Roots:
+			return nil, ErrStopping // they end with the registry
+		case errors.Is(err, ErrNoTenant) && t.kind == Channel:
+			continue // it has been disposed of just now
+		case err != nil:
+			t.disposeEmpty() // perhaps it was made for this page
 		}
+		return l, err
 	}
 }
 
@@ -254,13 +262,18 @@ func (r *Registry) Roots() *Tenant { return r.roots }
 // Channel finds a live channel. It never makes one.
 func (r *Registry) Channel(name string) (*Tenant, bool) {
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	t, ok := r.channels[name]
-	return t, ok
+	t := r.channels[name]
+	r.mu.Unlock()
+	return t, t != nil && t.shown.Load()
 }
 
-// Channels are the live channels, by name.
+// Channels are the live channels, by name, without those whose pages have all
+// been waiting for approval: a name is text of the page's as well.
 func (r *Registry) Channels() []*Tenant {
+	return slices.DeleteFunc(r.allChannels(), func(t *Tenant) bool { return !t.shown.Load() })
+}
+
+func (r *Registry) allChannels() []*Tenant {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.SortedFunc(maps.Values(r.channels), func(a, b *Tenant) int { return strings.Compare(a.id, b.id) })
@@ -310,23 +323,14 @@ func (r *Registry) Close() {
 func (r *Registry) now() time.Duration { return time.Since(r.started) }
 
 func (r *Registry) addPage() error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.draining.Load() {
-		return ErrStopping
-	}
-	if r.pages >= r.opts.MaxPages {
+	if r.pages.Add(1) > int64(r.opts.MaxPages) {
+		r.removePages(1)
 		return &LimitError{"connections", r.opts.MaxPages, "--max-pages"}
 	}
-	r.pages++
 	return nil
 }
 
-func (r *Registry) removePages(n int) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.pages -= n
-}
+func (r *Registry) removePages(n int) { r.pages.Add(int64(-n)) }
 
 // remove takes a tenant that has ended out.
 func (r *Registry) remove(t *Tenant) {

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
+	"weak"
 
 	"jsbridge/manifest"
 )
@@ -47,6 +49,10 @@ type Snapshot struct {
 	entries []Entry
 	pages   []placed // that have declared something, in order of joining
 	memo    memo
+
+	mu    sync.Mutex
+	since weak.Pointer[Snapshot] // what left was compared with; it must not keep a chain of them
+	left  []Departed             // since then
 }
 
 var noTools = newSnapshot(nil, nil)
@@ -54,6 +60,27 @@ var noTools = newSnapshot(nil, nil)
 func newSnapshot(entries []Entry, pages []placed) *Snapshot {
 	slices.SortFunc(entries, func(a, b Entry) int { return strings.Compare(a.Name, b.Name) })
 	return &Snapshot{entries: entries, pages: pages}
+}
+
+// leftSince gives the pages that an earlier snapshot had and this one has not.
+// Views that share both share the answer.
+func (s *Snapshot) leftSince(earlier *Snapshot) []Departed {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.since == weak.Make(earlier) {
+		return s.left
+	}
+	here := make(map[*Page]bool, len(s.pages))
+	for _, p := range s.pages {
+		here[p.page] = true
+	}
+	s.since, s.left = weak.Make(earlier), nil
+	for _, p := range earlier.pages {
+		if !here[p.page] {
+			s.left = append(s.left, Departed{p.prefix, p.label, p.page.origin, time.Now()})
+		}
+	}
+	return s.left
 }
 
 // Entries is sorted by name and must not be changed.

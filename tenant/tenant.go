@@ -1,6 +1,7 @@
 package tenant
 
 import (
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -31,6 +32,7 @@ type Tenant struct {
 	reg      *Registry
 	audience *audience
 	used     atomic.Int64 // last message of a page, or call; see Registry.now
+	shown    atomic.Bool  // it has had a page that did not wait for approval
 
 	mu       sync.Mutex
 	pages    []*Page          // in order of joining, from join to removal
@@ -125,7 +127,9 @@ type Joining struct {
 	// Origin is the socket's Origin header, "" for a peer that is no browser.
 	Origin string
 	// Probes tells that the page's script answers probes.
-	Probes    bool
+	Probes bool
+	// Remote tells that the peer is on another machine.
+	Remote    bool
 	Transport Transport
 
 	name string // from the connect string, "" for the page's own label
@@ -134,9 +138,9 @@ type Joining struct {
 // join brings a socket in. With the instance and origin of a page that is here
 // it becomes that page's socket, and an older one is closed as [Replaced].
 func (t *Tenant) join(j Joining) (*Link, error) {
-	wait := t.kind != Session && !t.reg.opts.Allow(j.Origin)
-	if err := t.reg.addPage(); err != nil {
-		return nil, err
+	wait := t.kind != Session && !t.reg.opts.Allow(j.Origin, j.Remote)
+	if t.reg.draining.Load() {
+		return nil, ErrStopping
 	}
 	t.touch()
 	l := &Link{
@@ -152,17 +156,19 @@ func (t *Tenant) join(j Joining) (*Link, error) {
 	t.mu.Lock()
 	if t.closed {
 		t.mu.Unlock()
-		t.reg.removePages(1)
 		return nil, ErrNoTenant
 	}
 	p := t.samePageLocked(j)
 	var old *Link
-	known := p != nil
-	if known {
+	if p != nil {
 		old = p.link
 		p.stopGraceLocked()
 	} else {
-		p = &Page{tenant: t, id: uuid.NewString(), instance: j.Instance, origin: j.Origin, asked: j.name, wanted: j.name, changed: make(chan struct{})}
+		if err := t.reg.addPage(); err != nil {
+			t.mu.Unlock()
+			return nil, err
+		}
+		p = &Page{tenant: t, remote: j.Remote, id: uuid.NewString(), instance: j.Instance, origin: j.Origin, asked: j.name, wanted: j.name, changed: make(chan struct{})}
 		if wait {
 			if err := p.beginWaitLocked(); err != nil {
 				t.mu.Unlock()
@@ -171,6 +177,9 @@ func (t *Tenant) join(j Joining) (*Link, error) {
 			}
 		}
 		t.pages = append(t.pages, p)
+		if !wait {
+			t.shown.Store(true)
+		}
 		t.stopTimersLocked()
 		t.watchUseLocked()
 	}
@@ -178,17 +187,14 @@ func (t *Tenant) join(j Joining) (*Link, error) {
 	p.attachLocked(l)
 	t.mu.Unlock()
 
-	if known {
-		t.reg.removePages(1) // it was counted when it first joined
-	}
 	if before := t.reg.claim(p); before != nil {
-		before.refuse(Replaced)
+		before.refuse(Replaced, false)
 	}
 	if p.isGone() { // by another goroutine, before the claim
 		t.reg.release(p)
 	}
-	if wait && t.reg.opts.Allow(j.Origin) { // approved between the two looks
-		t.recheck()
+	if t.kind != Session && t.reg.opts.Allow(j.Origin, j.Remote) == wait { // changed between the two looks
+		t.reg.Recheck()
 	}
 	if old != nil {
 		old.finish(outcome{err: &CallError{Kind: PageGone, MayHaveRun: true, page: old.name()}}, Departure{})
@@ -204,7 +210,7 @@ func (t *Tenant) samePageLocked(j Joining) *Page {
 		return nil
 	}
 	for _, p := range t.pages {
-		if p.instance == j.Instance && p.origin == j.Origin && p.asked == j.name {
+		if p.instance == j.Instance && p.origin == j.Origin && p.remote == j.Remote && p.asked == j.name {
 			return p
 		}
 	}
@@ -217,10 +223,7 @@ func (t *Tenant) samePageLocked(j Joining) *Page {
 func (t *Tenant) reserveLocked(p *Page, label string) {
 	slug := manifest.Slug(label)
 	prefix, name := slug, label
-	for n := 2; ; n++ {
-		if holder := t.prefixes[prefix]; holder == nil || holder == p {
-			break
-		}
+	for n := 2; t.takenLocked(p, prefix, name); n++ {
 		prefix = manifest.SlugOrdinal(slug, n)
 		if t.kind != Session {
 			name = label + strconv.Itoa(n)
@@ -229,6 +232,13 @@ func (t *Tenant) reserveLocked(p *Page, label string) {
 	delete(t.prefixes, p.prefix)
 	t.prefixes[prefix] = p
 	p.prefix, p.label = prefix, name
+}
+
+func (t *Tenant) takenLocked(p *Page, prefix, name string) bool {
+	if holder := t.prefixes[prefix]; holder != nil && holder != p {
+		return true
+	}
+	return t.kind != Session && slices.ContainsFunc(t.pages, func(q *Page) bool { return q != p && q.label == name })
 }
 
 // rebuildLocked makes the snapshot anew and returns what to call once t.mu is
@@ -259,9 +269,13 @@ func (t *Tenant) removeLocked(p *Page) (after func()) {
 	if t.prefixes[p.prefix] == p {
 		delete(t.prefixes, p.prefix)
 	}
+	published := p.manifest != nil && !p.pending
 	ended := p.goneLocked()
 	t.watchEmptinessLocked()
-	notify := t.rebuildLocked()
+	notify := func() {}
+	if published {
+		notify = t.rebuildLocked()
+	}
 	return func() {
 		ended()
 		t.reg.removePages(1)

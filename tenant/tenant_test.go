@@ -282,8 +282,8 @@ func TestGraceEnds(t *testing.T) {
 		w.wantNames("")
 		wantKind(t, err, PageGone, false)
 		synctest.Wait()
-		if w.r.pages != 0 {
-			t.Errorf("%d pages counted, want 0", w.r.pages)
+		if w.r.pages.Load() != 0 {
+			t.Errorf("%d pages counted, want 0", w.r.pages.Load())
 		}
 	})
 }
@@ -345,8 +345,8 @@ func TestOlderScriptGetsItsPlaceBackByLabel(t *testing.T) {
 		a.link.Closed(Departure{MayReturn: true})
 		b := w.join("", "App", "foo")
 		w.wantNames("app__foo")
-		if b.link.ID() != id || len(w.Pages()) != 1 || w.r.pages != 1 {
-			t.Errorf("id %q, want %q; %d pages, counted %d", b.link.ID(), id, len(w.Pages()), w.r.pages)
+		if b.link.ID() != id || len(w.Pages()) != 1 || w.r.pages.Load() != 1 {
+			t.Errorf("id %q, want %q; %d pages, counted %d", b.link.ID(), id, len(w.Pages()), w.r.pages.Load())
 		}
 	})
 }
@@ -434,7 +434,7 @@ func TestClosedTenantTakesNobody(t *testing.T) {
 		if _, err := w.Join(Joining{Transport: &fakePage{}}); !errors.Is(err, ErrNoTenant) {
 			t.Errorf("joined a closed tenant: %v", err)
 		}
-		if w.r.Knows(Connect{Session: w.ID()}) || w.r.pages != 0 {
+		if w.r.Knows(Connect{Session: w.ID()}) || w.r.pages.Load() != 0 {
 			t.Error("the tenant is still there")
 		}
 	})

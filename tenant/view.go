@@ -37,6 +37,7 @@ type View struct {
 	channels []string    // in order of joining
 	parts    []*Snapshot // that last was made of
 	last     *Snapshot
+	clash    bool       // last has a prefix that differs from the page's own
 	departed []Departed // oldest first, at most departedKept
 	closed   bool
 }
@@ -59,10 +60,10 @@ func (t *Tenant) NewView(notify func()) *View {
 
 // Close ends the view.
 func (v *View) Close() {
-	v.LeaveAll()
 	v.mu.Lock()
-	v.closed = true
+	v.closed = true // from now on it joins nothing
 	v.mu.Unlock()
+	v.LeaveAll()
 	v.own.audience.remove(v)
 	v.reg.roots.audience.remove(v)
 }
@@ -218,15 +219,7 @@ func (v *View) Departed(published string) (Departed, bool) {
 }
 
 func (v *View) noteDeparted(next *Snapshot) {
-	here := make(map[*Page]bool, len(next.pages))
-	for _, p := range next.pages {
-		here[p.page] = true
-	}
-	for _, p := range v.last.pages {
-		if !here[p.page] {
-			v.departed = append(v.departed, Departed{p.prefix, p.label, p.page.origin, time.Now()})
-		}
-	}
+	v.departed = append(v.departed, next.leftSince(v.last)...)
 	if extra := len(v.departed) - departedKept; extra > 0 {
 		v.departed = slices.Delete(v.departed, 0, extra)
 	}
@@ -234,11 +227,14 @@ func (v *View) noteDeparted(next *Snapshot) {
 
 // mergeLocked makes the view's snapshot of those of its tenants.
 func (v *View) mergeLocked(parts []*Snapshot) *Snapshot {
-	if len(parts) == 0 {
-		return noTools
+	if len(parts) == 1 && !v.clash { // no page has a prefix of this view's own to keep
+		return parts[0]
 	}
 	pages, clash := v.placeLocked(parts)
-	if len(parts) == 1 && !clash {
+	switch v.clash = clash; {
+	case len(parts) == 0:
+		return noTools
+	case len(parts) == 1 && !clash:
 		return parts[0]
 	}
 	own := make(map[*Page]string, len(pages)) // prefixes that differ from the page's in its tenant

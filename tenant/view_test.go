@@ -257,7 +257,7 @@ func TestOverrideStays(t *testing.T) {
 func TestPendingUntilApproved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		allowed := map[string]bool{}
-		r := NewRegistry(Options{Allow: func(o string) bool { return o == local || allowed[o] }})
+		r := NewRegistry(Options{Allow: func(o string, _ bool) bool { return o == local || allowed[o] }})
 		defer r.Close()
 		v := watch(t, r)
 		far := enter(t, r, "app", "https://far.test", "", "foo")
@@ -291,7 +291,7 @@ func TestPendingUntilApproved(t *testing.T) {
 
 func TestWaitEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := NewRegistry(Options{Allow: func(string) bool { return false }})
+		r := NewRegistry(Options{Allow: func(string, bool) bool { return false }})
 		defer r.Close()
 		a := enter(t, r, "app", "https://a.test", "", "foo")
 		b := enter(t, r, "c:app", "https://b.test", "", "foo")
@@ -308,7 +308,7 @@ func TestWaitEnds(t *testing.T) {
 
 func TestWaitingIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := NewRegistry(Options{Allow: func(string) bool { return false }})
+		r := NewRegistry(Options{Allow: func(string, bool) bool { return false }})
 		defer r.Close()
 		join := func(origin string, i int) error {
 			_, err := r.Join(ParseConnect("app"), Joining{Instance: fmt.Sprintf("%s-%d", origin, i), Origin: origin, Transport: &fakePage{}})
@@ -330,8 +330,8 @@ func TestWaitingIsBounded(t *testing.T) {
 		if err := join("https://late.test", 0); !errors.Is(err, errWaiting) {
 			t.Errorf("the 33rd: %v", err)
 		}
-		if r.pages != maxWaiting {
-			t.Errorf("%d pages counted", r.pages)
+		if r.pages.Load() != maxWaiting {
+			t.Errorf("%d pages counted", r.pages.Load())
 		}
 		r.Refuse("https://evil.test")
 		if err := join("https://late.test", 0); err != nil {
@@ -351,7 +351,7 @@ func TestNamesNothing(t *testing.T) {
 			t.Errorf("%q: %v", s, err)
 		}
 	}
-	if len(r.channels) != 0 || r.pages != 0 {
+	if len(r.channels) != 0 || r.pages.Load() != 0 {
 		t.Error("something was made")
 	}
 }
@@ -374,7 +374,7 @@ func TestNothingIsKept(t *testing.T) {
 			v.Close()
 			v.Own().Close()
 		}
-		if n := len(r.sessions) + len(r.channels) + len(r.audiences) + len(r.roots.prefixes) + len(r.roots.pages) + len(r.roots.audience.views) + r.pages; n != 0 {
+		if n := len(r.sessions) + len(r.channels) + len(r.audiences) + len(r.roots.prefixes) + len(r.roots.pages) + len(r.roots.audience.views) + int(r.pages.Load()); n != 0 {
 			t.Errorf("left: %v %v %v", slices.Collect(maps.Keys(r.sessions)), slices.Collect(maps.Keys(r.channels)), slices.Collect(maps.Keys(r.audiences)))
 		}
 	})
@@ -423,8 +423,8 @@ func TestTabGoesElsewhere(t *testing.T) {
 			v.want(step.want)
 			page.link.Closed(Departure{MayReturn: true})
 		}
-		if r.pages != 1 {
-			t.Errorf("%d pages are counted", r.pages)
+		if r.pages.Load() != 1 {
+			t.Errorf("%d pages are counted", r.pages.Load())
 		}
 		// A rename is the tab's, and stays over a reload.
 		page := v.from(tab, "app", "")
@@ -434,8 +434,8 @@ func TestTabGoesElsewhere(t *testing.T) {
 		page.link.Closed(Departure{MayReturn: true})
 		v.from(tab, "app", "").link.Leave()
 		v.want("")
-		if r.pages != 0 {
-			t.Errorf("left: %d pages", r.pages)
+		if r.pages.Load() != 0 {
+			t.Errorf("left: %d pages", r.pages.Load())
 		}
 	})
 }

@@ -184,8 +184,11 @@ func identifyConnection(_ context.Context, s *session, _ *mcp.CallToolRequest, a
 // id that is not here is an error, never another tab.
 func (s *session) pageByID(id string) (*tenant.Page, error) {
 	pages := s.view.Pages()
-	if id == "" && len(pages) == 1 {
-		return pages[0], nil
+	if id == "" { // one that has declared nothing yet is not what is meant
+		pages = slices.DeleteFunc(pages, func(p *tenant.Page) bool { return p.Info().State == tenant.Joined })
+		if len(pages) == 1 {
+			return pages[0], nil
+		}
 	}
 	var names []string
 	for _, p := range pages {

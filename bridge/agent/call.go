@@ -70,7 +70,7 @@ func prefixOf(published string) string {
 func (s *session) noSuchTool(name string) string {
 	var b strings.Builder
 	if d, ok := s.view.Departed(name); ok {
-		fmt.Fprintf(&b, "The page %q, which had the tool %q, left %s ago; nothing was called.", d.Label, name, time.Since(d.At).Round(time.Second))
+		fmt.Fprintf(&b, "The page %q, which had the tool %q, left this session's view %s ago; nothing was called.", d.Label, name, time.Since(d.At).Round(time.Second))
 	} else {
 		fmt.Fprintf(&b, "There is no tool %.80q.", name)
 	}

@@ -114,8 +114,12 @@ func leaveChannel(_ context.Context, s *session, _ *mcp.CallToolRequest, args ch
 }
 
 func list(names []string) string {
+	const most = 50
 	if len(names) == 0 {
 		return "none"
+	}
+	if len(names) > most {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 	}
 	return strings.Join(names, ", ")
 }

@@ -190,6 +190,49 @@ func TestRunTimeRegistration(t *testing.T) {
 	}
 }
 
+// What a page's script confirms is checked, and bounded.
+func TestConfirmationIsNotBelieved(t *testing.T) {
+	for what, answer := range map[string]string{
+		"long":   `"` + strings.Repeat("x", 100_000) + `"`,
+		"failed": `{"content":[{"type":"text","text":"no"}],"isError":true}`,
+	} {
+		s := newSide(t, Options{}, tenant.Options{})
+		c := s.connect()
+		s.join(s.tenantOf(c), `[{"name":"dyn","description":"d","source":"dynamic"}]`, func(l *tenant.Link, f tenant.CallFrame) {
+			_ = l.Answer(f.ID, tenant.Answer{Result: json.RawMessage(answer)})
+		})
+		for _, call := range [][2]string{
+			{"unregister_page_tool", `{"toolName":"dyn"}`},
+			{"register_page_tool_by_code", `{"name":"new","description":"d","code":"1"}`},
+		} {
+			if text, failed := c.ask(call[0], call[1]); !failed || len(text) > 3000 {
+				t.Errorf("%s, %s: failed %v, %d bytes: %.100s", what, call[0], failed, len(text), text)
+			}
+		}
+	}
+}
+
+// Pages that wait for approval are invisible to agents, their channels' names
+// included.
+func TestPendingPagesAreInvisible(t *testing.T) {
+	s := newSide(t, Options{}, tenant.Options{Allow: func(string, bool) bool { return false }})
+	c := s.connect()
+	s.join(at("do-as-i-say:x"), `[{"name":"a","description":"d"}]`, answer("1"))
+	s.join(at("root-of-evil"), `[{"name":"a","description":"d"}]`, answer("1"))
+	for _, call := range [][2]string{
+		{"list_channels", "{}"}, {"find_channel", `{"query":"say"}`}, {"describe_channel", `{"channel":"do-as-i-say"}`}, {"describe_channel", `{"channel":"nope"}`},
+		{"describe_connection", `{"name":"root-of-evil"}`}, {"describe_connection", `{"name":"nope"}`}, {"describe_tools", "{}"}, {"identify_connection", "{}"}, {"join_channel", `{"channel":"do-as-i-say"}`},
+	} {
+		text, _ := c.ask(call[0], call[1])
+		if strings.Contains(text, `"label"`) || call[1] == "{}" && (strings.Contains(text, "say") || strings.Contains(text, "evil")) {
+			t.Errorf("%s %s shows %s", call[0], call[1], text)
+		}
+	}
+	if n := c.pageNames(); len(n) != 0 {
+		t.Errorf("tools: %v", n)
+	}
+}
+
 func TestPageCode(t *testing.T) {
 	s := newSide(t, Options{PageCode: RefuseCode}, tenant.Options{})
 	c := s.connect()

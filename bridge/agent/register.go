@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -66,18 +67,24 @@ type registration struct {
 }
 
 func registerPath(ctx context.Context, s *session, req *mcp.CallToolRequest, args registration) *mcp.CallToolResult {
-	return s.register(ctx, req, args, registerByPath, &manifest.Origin{Kind: "path", Path: args.Path})
+	if args.Path == "" {
+		return failure("register_page_tool_by_path: the path is empty: give the function's path on window, such as myApp.notes.add")
+	}
+	return s.register(ctx, req, args, "register_page_tool_by_path", registerByPath, &manifest.Origin{Kind: "path", Path: args.Path})
 }
 
 func registerCode(ctx context.Context, s *session, req *mcp.CallToolRequest, args registration) *mcp.CallToolResult {
 	if s.h.opts.PageCode == RefuseCode {
 		return failure("this jsbridge was started with --page-code off, so no code of yours runs in a page. register_page_tool_by_path still makes the page's own functions tools.")
 	}
-	return s.register(ctx, req, args, registerByCode, &manifest.Origin{Kind: "code", Code: args.Code})
+	if args.Code == "" {
+		return failure("register_page_tool_by_code: the code is empty: give an async function's body, such as return document.title")
+	}
+	return s.register(ctx, req, args, "register_page_tool_by_code", registerByCode, &manifest.Origin{Kind: "code", Code: args.Code})
 }
 
 // register has the page add a tool, and makes sure that it is published.
-func (s *session) register(ctx context.Context, req *mcp.CallToolRequest, args registration, reserved string, origin *manifest.Origin) *mcp.CallToolResult {
+func (s *session) register(ctx context.Context, req *mcp.CallToolRequest, args registration, builtinName, reserved string, origin *manifest.Origin) *mcp.CallToolResult {
 	p, err := s.pageByID(args.ID)
 	if err != nil {
 		return failure(err.Error())
@@ -98,7 +105,7 @@ func (s *session) register(ctx context.Context, req *mcp.CallToolRequest, args r
 	if ask && !p.Info().Current {
 		return failure("this jsbridge was started with --page-code ask, and the page's script is an older one that can't ask its user. register_page_tool_by_path needs no asking.")
 	}
-	said, failed := s.ask(ctx, req, p, reserved, struct {
+	said, failed := s.ask(ctx, req, p, builtinName, reserved, struct {
 		Name        string          `json:"name"`
 		Description string          `json:"description"`
 		Path        string          `json:"path,omitempty"`
@@ -121,7 +128,7 @@ func (s *session) register(ctx context.Context, req *mcp.CallToolRequest, args r
 			}{e.Name, args.Name, info.ID, said})
 		}
 	}
-	return failure(fmt.Sprintf("the page confirmed it (%.200s), but does not offer %q: %s", said, args.Name, whyNot(info, args.Name)))
+	return failure(fmt.Sprintf("the page confirmed it (%.200q), but does not offer %q: %s", said, args.Name, whyNot(info, args.Name)))
 }
 
 // checkTool refuses what would not be published, before the page has it.
@@ -166,55 +173,67 @@ func unregister(ctx context.Context, s *session, req *mcp.CallToolRequest, args 
 	if err != nil {
 		return failure(err.Error())
 	}
-	name, found := args.ToolName, false
-	for _, e := range s.view.Info(p).Tools {
-		if e.Tool.Name != args.ToolName && e.Name != args.ToolName {
-			continue
-		}
-		if !e.Tool.Dynamic {
-			return failure(fmt.Sprintf("the page itself declares %q, so it can't be taken away: only tools that were added at run time can", e.Tool.Name))
-		}
-		name, found = e.Tool.Name, true
-		if e.Tool.Name == args.ToolName {
-			break
-		}
+	info := s.view.Info(p)
+	found := slices.IndexFunc(info.Tools, func(e tenant.Entry) bool { return e.Tool.Name == args.ToolName })
+	if found < 0 { // its own name comes first: a published one may be another tool's
+		found = slices.IndexFunc(info.Tools, func(e tenant.Entry) bool { return e.Name == args.ToolName })
 	}
-	if !found {
+	if found < 0 {
 		return failure(fmt.Sprintf("this page has no tool %.80q: describe_tools shows which it has", args.ToolName))
 	}
-	said, failed := s.ask(ctx, req, p, unregisterTool, struct {
+	tool := info.Tools[found]
+	name := tool.Tool.Name
+	if !tool.Tool.Dynamic {
+		return failure(fmt.Sprintf("the page itself declares %q, so it can't be taken away: only tools that were added at run time can", name))
+	}
+	said, failed := s.ask(ctx, req, p, "unregister_page_tool", unregisterTool, struct {
 		ToolName string `json:"toolName"`
 	}{name})
 	if failed != nil {
 		return failed
 	}
-	s.h.log.Info("tool unregistered by an agent", "connection", p.ID(), "tool", name, "client", s.clientName())
-	return textResult(said)
+	if slices.ContainsFunc(p.Info().Tools, func(e tenant.Entry) bool { return e.Tool == tool.Tool }) {
+		return failure(fmt.Sprintf("the page confirmed it (%q), but still offers %s", said, tool.Name))
+	}
+	s.h.log.Info("tool unregistered by an agent", "connection", p.ID(), "tool", tool.Name, "client", s.clientName())
+	return jsonResult(struct {
+		Removed      string `json:"removed"`
+		Connection   string `json:"connection"`
+		Confirmation string `json:"confirmation"`
+	}{tool.Name, info.ID, said})
 }
+
+// maxSaid bounds what a page's script may say to confirm something, in bytes.
+const maxSaid = 1 << 10
 
 // ask sends a reserved call to the page's script. It gives what the page
 // answered as text, or the failed result.
-func (s *session) ask(ctx context.Context, req *mcp.CallToolRequest, p *tenant.Page, reserved string, args any) (string, *mcp.CallToolResult) {
+func (s *session) ask(ctx context.Context, req *mcp.CallToolRequest, p *tenant.Page, builtinName, reserved string, args any) (string, *mcp.CallToolResult) {
 	raw, err := json.Marshal(args)
 	if err != nil {
 		return "", failure(err.Error())
 	}
 	label := s.view.Info(p)
 	answer, err := s.watched(ctx, req, label.Label, func(ctx context.Context, c tenant.Call) (tenant.Answer, error) {
-		c.Args, c.Prefix = raw, label.Prefix
+		c.Args, c.Prefix, c.Name = raw, label.Prefix, builtinName
 		return p.Ask(ctx, reserved, c)
 	})
 	if err != nil {
-		return "", s.callFailed(reserved, err)
+		return "", s.callFailed(builtinName, err)
 	}
 	if answer.Err != nil {
 		why := answer.Err.Message
 		if n := answer.Err.Name; n != "" && n != "Error" {
 			why = n + ": " + why
 		}
-		return "", s.h.bounded(failure("the page refused: " + why))
+		return "", failure("the page refused: " + manifest.Clean(why, 4*maxSaid, true))
 	}
-	return firstText(convert(answer.Result)), nil
+	res := convert(answer.Result)
+	said := manifest.Clean(firstText(res), maxSaid, true)
+	if res.IsError {
+		return "", failure("the page refused: " + said)
+	}
+	return said, nil
 }
 
 func printable(name string) string {

@@ -15,6 +15,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"slices"
 	"time"
 
 	"jsbridge/bridge/state"
@@ -114,9 +115,22 @@ func (h *Handler) approve(w http.ResponseWriter, r *http.Request) {
 }
 
 func (h *Handler) remove(w http.ResponseWriter, r *http.Request) {
-	origin, err := originOf(w, r)
+	given, err := given(w, r)
 	if err != nil {
 		Problem(w, http.StatusBadRequest, err.Error())
+		return
+	}
+	if given == "null" { // never approved here, but it may be sent away
+		reply(w, http.StatusOK, removal{given, false, h.registry.Refuse(given)})
+		return
+	}
+	origin, err := state.ParseOrigin(given)
+	if err != nil {
+		Problem(w, http.StatusBadRequest, err.Error())
+		return
+	}
+	if slices.Contains(h.flags, origin) {
+		Problem(w, http.StatusConflict, fmt.Sprintf("%s was approved by --allow-origin: start jsbridge without it", origin))
 		return
 	}
 	removed, err := h.state.Remove(origin)
@@ -132,15 +146,28 @@ func (h *Handler) remove(w http.ResponseWriter, r *http.Request) {
 	}
 	h.log.Info("origin refused", "origin", origin)
 	h.registry.Recheck()
-	reply(w, http.StatusOK, struct {
-		Origin  string `json:"origin"`
-		Removed bool   `json:"removed"`
-		Refused int    `json:"refused"`
-	}{origin, removed, refused})
+	reply(w, http.StatusOK, removal{origin, removed, refused})
 }
 
-// originOf reads the request's only member.
+// removal is what became of an origin: whether it was approved, and how many of
+// its pages waited.
+type removal struct {
+	Origin  string `json:"origin"`
+	Removed bool   `json:"removed"`
+	Refused int    `json:"refused"`
+}
+
+// originOf reads the origin of a request, in the form that browsers send.
 func originOf(w http.ResponseWriter, r *http.Request) (string, error) {
+	origin, err := given(w, r)
+	if err != nil {
+		return "", err
+	}
+	return state.ParseOrigin(origin)
+}
+
+// given reads the request's only member.
+func given(w http.ResponseWriter, r *http.Request) (string, error) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	if err != nil {
 		return "", fmt.Errorf("the body can't be read: %w", err)
@@ -151,7 +178,7 @@ func originOf(w http.ResponseWriter, r *http.Request) (string, error) {
 	if json.Unmarshal(body, &in) != nil {
 		return "", errors.New(`the body must be a JSON object like {"origin": "https://app.example"}`)
 	}
-	return state.ParseOrigin(in.Origin)
+	return in.Origin, nil
 }
 
 func reply(w http.ResponseWriter, status int, v any) {

@@ -1,6 +1,8 @@
 package page
 
 import (
+	"errors"
+
 	"github.com/coder/websocket"
 
 	"jsbridge/tenant"
@@ -35,6 +37,19 @@ func closingFor(r tenant.Reason) closing {
 	default:
 		return closing{websocket.StatusGoingAway, "jsbridge is stopping"}
 	}
+}
+
+// refusalOf tells a page why it may not join.
+func refusalOf(err error, connect tenant.Connect) closing {
+	switch {
+	case errors.Is(err, tenant.ErrStopping):
+		return closingFor(tenant.Stopping)
+	case !errors.Is(err, tenant.ErrNoTenant):
+		return closing{websocket.StatusTryAgainLater, err.Error()}
+	case connect.Session != "":
+		return closing{codeUnknownTenant, "this snippet names no session that is here; ask your agent for a new one"}
+	}
+	return closing{codeUnknownTenant, `the connect string is empty: use "name" or "channel:name" of letters, digits, - and _`}
 }
 
 // mayReturn tells which ends of a socket keep the page's place for the grace.

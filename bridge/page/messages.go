@@ -32,9 +32,19 @@ func (s *socket) message(data []byte) {
 func (s *socket) complain(f frame, err error) {
 	s.h.refused.Add(1)
 	of := manifest.Clean(f.typ, 64, false)
-	s.h.log.Warn("page message refused", "connection", s.link.ID(), "origin", clip(s.origin), "type", of, "err", err)
+	s.warn("page message refused", "type", of, "err", err)
 	if s.v1 {
 		s.sendJSON(errorMsg{"error", err.Error(), of})
+	}
+}
+
+// warn logs a refusal. A page can earn any number of them.
+func (s *socket) warn(what string, args ...any) {
+	switch s.logged++; {
+	case s.logged <= maxLogged:
+		s.h.log.Warn(what, append(args, "connection", s.link.ID(), "origin", clip(s.origin))...)
+	case s.logged == maxLogged+1:
+		s.h.log.Warn("further refusals of this page are not logged", "connection", s.link.ID(), "origin", clip(s.origin))
 	}
 }
 
@@ -109,7 +119,7 @@ func (s *socket) register(data []byte) error {
 		return err
 	}
 	for _, p := range reg.Problems {
-		s.h.log.Warn("page tool refused", "connection", s.link.ID(), "origin", clip(s.origin), "tool", p.Name, "index", p.Index, "reason", p.Reason)
+		s.warn("page tool refused", "tool", p.Name, "index", p.Index, "reason", p.Reason)
 	}
 	s.h.log.Info("page registered", "connection", s.link.ID(), "prefix", reg.Prefix, "tools", len(reg.Tools), "pending", reg.Pending)
 	s.tellRegistered(reg)

@@ -9,9 +9,9 @@ package page
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"net/http"
+	"net/netip"
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
@@ -32,6 +32,13 @@ const (
 
 	// Sockets that are told 4404 at one time: anybody may ask for one.
 	maxRefusals = 64
+
+	// What a page may send that waits for approval, and one that is refused.
+	pendingFrame = 2 << 20
+	refusedFrame = 4 << 10
+
+	// Refusals of one socket that are logged one by one.
+	maxLogged = 20
 
 	maxNote  = 1 << 10 // bytes of a progress message or logger name
 	maxLabel = 256     // bytes of a page's label
@@ -110,15 +117,10 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	origin := r.Header.Get("Origin")
 	connect := tenant.ParseConnect(q.Get("tenant"))
 	known := h.registry.Knows(connect)
-	if !known {
-		select {
-		case h.refusals <- struct{}{}:
-			defer func() { <-h.refusals }()
-		default:
-			h.log.Warn("page refused: too many connect strings that name nothing", "origin", clip(origin))
-			http.Error(w, "too many connections with a connect string that names nothing", http.StatusServiceUnavailable)
-			return
-		}
+	if !known && len(h.refusals) == cap(h.refusals) {
+		h.log.Warn("page refused: too many connect strings that name nothing", "origin", clip(origin))
+		http.Error(w, "too many connections with a connect string that names nothing", http.StatusServiceUnavailable)
+		return
 	}
 	// A session tenant's id is a capability, so any origin that holds one may
 	// join; where a name is enough, the registry holds foreign origins back.
@@ -131,19 +133,9 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s := newSocket(h, ws, origin, q.Get("v") == "1")
 	defer s.wait()
 
-	if !known {
-		s.namesNothing(r.Context(), connect)
-		return
-	}
-	link, err := h.registry.Join(connect, tenant.Joining{Instance: instance(q.Get("instance")), Origin: clip(origin), Probes: s.v1, Transport: s})
-	if errors.Is(err, tenant.ErrNoTenant) { // it has ended just now
-		s.namesNothing(r.Context(), connect)
-		return
-	}
+	link, err := h.registry.Join(connect, tenant.Joining{Instance: instance(q.Get("instance")), Origin: clip(origin), Probes: s.v1, Remote: isRemote(r.RemoteAddr), Transport: s})
 	if err != nil {
-		h.log.Warn("page refused", "origin", clip(origin), "err", err)
-		s.close(closing{websocket.StatusTryAgainLater, err.Error()})
-		s.awaitClose(r.Context())
+		s.turnAway(r.Context(), refusalOf(err, connect))
 		return
 	}
 	s.link = link
@@ -157,6 +149,13 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		link.Closed(tenant.Departure{})
 	}()
 	s.read(r.Context())
+}
+
+// isRemote tells a peer on another machine, whose word on its origin proves
+// nothing.
+func isRemote(addr string) bool {
+	peer, err := netip.ParseAddrPort(addr)
+	return err != nil || !peer.Addr().Unmap().IsLoopback()
 }
 
 func (h *Handler) enter() bool {

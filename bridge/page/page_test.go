@@ -1,6 +1,7 @@
 package page
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,8 +10,10 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -250,5 +253,65 @@ func TestRefusedToolsAreNamed(t *testing.T) {
 			t.Errorf("registered: %s", data)
 		}
 		return
+	}
+}
+
+// named serves pages that join by name; what it logs is counted.
+func named(t *testing.T, allow func(string, bool) bool) (url string, logged *lineCounter) {
+	t.Helper()
+	logged = &lineCounter{}
+	r := tenant.NewRegistry(tenant.Options{Allow: allow})
+	h := New(r, Options{Logger: slog.New(slog.NewTextHandler(logged, nil))})
+	srv := httptest.NewServer(h)
+	t.Cleanup(func() {
+		r.Close()
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		h.Wait(ctx)
+		srv.Close()
+		http.DefaultClient.CloseIdleConnections()
+	})
+	return srv.URL, logged
+}
+
+type lineCounter struct{ lines atomic.Int64 }
+
+func (c *lineCounter) Write(b []byte) (int, error) {
+	c.lines.Add(int64(bytes.Count(b, []byte("\n"))))
+	return len(b), nil
+}
+
+// The first message is the welcome, also when the approval comes at that moment.
+func TestWelcomeComesFirst(t *testing.T) {
+	var looks atomic.Int32
+	url, _ := named(t, func(string, bool) bool { return looks.Add(1) > 1 })
+	ws, _, err := websocket.Dial(t.Context(), url+"/ws?v=1&tenant=x", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = ws.CloseNow() }()
+	if _, msg, err := ws.Read(t.Context()); !bytes.Contains(msg, []byte(`"welcome"`)) || !bytes.Contains(msg, []byte(`"ready"`)) {
+		t.Errorf("first message: %s, %v", msg, err)
+	}
+}
+
+func TestPageCantFloodTheLog(t *testing.T) {
+	url, logged := named(t, func(string, bool) bool { return false })
+	ws, _, err := websocket.Dial(t.Context(), url+"/ws?v=1&tenant=x", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = ws.CloseNow() }()
+	bad := `{"type":"register_tools","tools":[` + strings.Repeat(`{"name":1},`, 100) + `{"name":2}]}`
+	for _, frame := range append(slices.Repeat([]string{`{"type":"nope"}`}, 100), bad, `{"type":"leave_channel"}`) {
+		if err := ws.Write(t.Context(), websocket.MessageText, []byte(frame)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for err == nil {
+		_, _, err = ws.Read(t.Context())
+	}
+	if n := logged.lines.Load(); n > maxLogged+10 {
+		t.Errorf("one page wrote %d lines into the log", n)
 	}
 }

@@ -24,6 +24,11 @@ type socket struct {
 	v1     bool // speaks version 1, not just the older subset
 	link   *tenant.Link
 
+	logged int // refusals that were logged; of the reader alone
+
+	greeting sync.Mutex // keeps the welcome in front of an approval
+	greeted  bool
+
 	queue  chan []byte
 	queued atomic.Int64 // bytes in queue
 	probes atomic.Uint64
@@ -165,12 +170,21 @@ func (s *socket) ping() {
 	}
 }
 
-// awaitClose reads until a refused socket is closed, so that the close
-// handshake can end.
-func (s *socket) awaitClose(ctx context.Context) {
+// turnAway ends the socket of a page that may not join, with a reason that it
+// can read. Anybody may ask for that, so few are given the time at once.
+func (s *socket) turnAway(ctx context.Context, c closing) {
+	s.h.log.Warn("page refused", "origin", clip(s.origin), "reason", c.reason)
+	select {
+	case s.h.refusals <- struct{}{}:
+		defer func() { <-s.h.refusals }()
+	default:
+		return
+	}
+	s.ws.SetReadLimit(refusedFrame)
+	s.close(c)
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	for {
+	for { // so that the close handshake can end
 		if _, _, err := s.ws.Read(ctx); err != nil {
 			return
 		}
@@ -234,19 +248,11 @@ func (s *socket) departure(err error) tenant.Departure {
 	return d
 }
 
-// namesNothing tells a page that its connect string is good for nothing.
-func (s *socket) namesNothing(ctx context.Context, connect tenant.Connect) {
-	s.h.log.Warn("page refused: its connect string names nothing", "origin", clip(s.origin))
-	reason := "this snippet names no session that is here; ask your agent for a new one"
-	if connect.Session == "" {
-		reason = `the connect string is empty: use "name" or "channel:name" of letters, digits, - and _`
-	}
-	s.close(closing{codeUnknownTenant, reason})
-	s.awaitClose(ctx)
-}
-
 // greet is the first message to a page.
 func (s *socket) greet(connect tenant.Connect) {
+	s.greeting.Lock()
+	defer s.greeting.Unlock()
+	s.greeted = true
 	pending := s.link.Pending()
 	if pending {
 		s.h.log.Warn("page waits for approval of its origin: allow it with jsbridge allow, --allow-origin or the dashboard", "connection", s.link.ID(), "origin", clip(s.origin))
@@ -258,6 +264,7 @@ func (s *socket) greet(connect tenant.Connect) {
 	msg := welcomeMsg{Type: "welcome", ConnectionID: s.link.ID(), State: "ready", Channel: connect.Channel,
 		Limits: limitsMsg{FrameBytes: s.h.opts.MaxFrame, Tools: s.h.opts.MaxTools}}
 	if pending {
+		s.ws.SetReadLimit(min(s.h.opts.MaxFrame, pendingFrame))
 		msg.State, msg.Reason = "pending", pendingReason(clip(s.origin))
 	}
 	s.sendJSON(msg)
@@ -290,7 +297,13 @@ func (s *socket) Probe() {
 func (s *socket) Identify(label string) { s.sendJSON(identifyMsg{"identify", label}) }
 
 func (s *socket) Approved(reg *tenant.Registration) {
+	s.greeting.Lock()
+	defer s.greeting.Unlock()
+	if !s.greeted { // the welcome will say it
+		return
+	}
 	s.h.log.Info("page approved", "origin", clip(s.origin))
+	s.ws.SetReadLimit(s.h.opts.MaxFrame)
 	if s.v1 {
 		s.sendJSON(approvedMsg{"approved"})
 	}

@@ -54,6 +54,7 @@ type File struct {
 	writing sync.Mutex
 	seen    fs.FileInfo // the file that was read or written last; nil: there was none
 	news    bool        // a change of ours met one of another process, of which Watch has not told yet
+	missing bool        // the last look did not find it
 	warned  string      // the trouble that was logged last and lasts; "": none
 
 	mu      sync.RWMutex

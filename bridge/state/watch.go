@@ -19,7 +19,7 @@ const settled = 3 * time.Second
 // each one that Allows and Origins show, until the context ends. An every of 0
 // or less is DefaultWatch. Changes made through this File are not reported. A
 // file that is damaged while it is watched changes nothing until it is whole
-// again, since it may be open in an editor; one that is gone allows nothing.
+// again, since it may be open in an editor; one that is gone for two looks allows nothing.
 // One Watch at a time.
 func (f *File) Watch(ctx context.Context, every time.Duration, changed func()) {
 	if f.path == "" {
@@ -52,9 +52,17 @@ func (f *File) poll() bool {
 	defer f.writing.Unlock()
 	news := f.news
 	f.news = false
-	if info, err := os.Stat(f.path); sameFile(f.seen, info, err) {
+	info, err := os.Stat(f.path)
+	if sameFile(f.seen, info, err) {
+		f.missing = false
 		return news
 	}
+	// Editors and backup tools take a file away for a moment.
+	if missing := errors.Is(err, fs.ErrNotExist); missing && !f.missing {
+		f.missing = true
+		return news
+	}
+	f.missing = false
 	c, seen, err := load(f.path)
 	f.seen = seen
 	if err != nil {

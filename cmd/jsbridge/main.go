@@ -11,6 +11,7 @@ import (
 	"os/signal"
 	"runtime"
 	"runtime/debug"
+	"strconv"
 	"strings"
 	"syscall"
 
@@ -122,6 +123,10 @@ func fromEnv(c *cobra.Command, env func(string) (string, bool)) error {
 				continue
 			}
 			if strings.HasSuffix(name, "_MS") {
+				if _, err := strconv.ParseUint(v, 10, 32); err != nil {
+					errs = append(errs, fmt.Errorf("the variable %s must be a number of milliseconds, not %q", name, v))
+					return
+				}
 				v += "ms"
 			}
 			if err := flags.Set(f.Name, v); err != nil {

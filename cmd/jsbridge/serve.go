@@ -10,6 +10,7 @@ import (
 	"jsbridge/bridge"
 	"jsbridge/bridge/agent"
 	"jsbridge/bridge/page"
+	"jsbridge/bridge/state"
 	"jsbridge/manifest"
 	"jsbridge/tenant"
 	"jsbridge/web"
@@ -92,6 +93,11 @@ func serveCommand() *cobra.Command {
 		}
 		if opts.Port < 0 || opts.Port > 65535 {
 			return usageError{fmt.Errorf("--port must be 0 to 65535, not %d", opts.Port)}
+		}
+		for _, o := range opts.AllowOrigins {
+			if _, err := state.ParseOrigin(o); err != nil && o != "null" {
+				return usageError{fmt.Errorf("--allow-origin: %w", err)}
+			}
 		}
 		switch opts.Agent.PageCode = agent.PageCode(pageCode); opts.Agent.PageCode {
 		case agent.AllowCode, agent.AskCode, agent.RefuseCode:
