@@ -298,7 +298,7 @@ func TestAutoConnectExample(t *testing.T) {
 	// Loaded without a server, the page works, and says what to do.
 	tb.open(url)
 	button("⚪ disconnected")
-	s = serve(t, "--port", s.port())
+	serve(t, "--port", s.port())
 	tb.do(chromedp.Evaluate[chromedp.Void](`document.querySelector('#connect').click()`))
 	button("🟢 connected")
 	if got := eval[string](tb, `document.querySelector('#status').textContent`); got == "" {
