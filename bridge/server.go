@@ -135,7 +135,9 @@ func New(ctx context.Context, opts Options) (*Server, error) {
 		local := !remote && (origin == "" || isLoopbackOrigin(origin))
 		return local || slices.Contains(allowed, origin) || file.Allows(origin)
 	}
+	opts.Tenant.IsWorkspace = file.IsWorkspace
 	s.registry = tenant.NewRegistry(opts.Tenant)
+	opts.Agent.Workspace = file.Workspace
 	opts.Page.RefuseCode = opts.Agent.PageCode == agent.RefuseCode
 	opts.Agent.Inline = string(assets["/inline.js"].data)
 	opts.Page.Logger, opts.Agent.Logger, opts.Agent.Version = opts.Logger, opts.Logger, opts.Version
@@ -189,6 +191,7 @@ func (s *Server) routes(assets map[string]asset, allowed []string) http.Handler 
 	mcp := g.mcp(readDeadline(s.agents))
 	mux.Handle("/mcp", mcp)
 	mux.Handle("/mcp/{$}", mcp)
+	mux.Handle("/mcp/{key}", mcp)
 	mux.Handle("GET /ws", s.pages)
 	for _, name := range scripts {
 		mux.Handle("GET /"+name, assets["/"+name].script())

@@ -141,9 +141,9 @@ func (p *Page) publishLocked() (after func(), reg Registration) {
 	return after, reg
 }
 
-// seen gives the registration the names that a session tenant's only view has.
+// seen gives the registration the names that the only view of its own has.
 func (t *Tenant) seen(p *Page, reg Registration) Registration {
-	if t.kind != Session || reg.Pending {
+	if t.isNamed() || reg.Pending {
 		return reg
 	}
 	if v := t.audience.only(); v != nil {

@@ -52,6 +52,10 @@ type Options struct {
 	// is hearsay. It may be called at any time, with no lock held. Nil allows
 	// all.
 	Allow func(origin string, remote bool) bool
+	// IsWorkspace tells whether an id is that of a workspace, which a page may
+	// join before a session does. It is called with the registry's lock held.
+	// Nil: none is.
+	IsWorkspace func(id string) bool
 }
 
 func (o Options) withDefaults() Options {
@@ -75,6 +79,9 @@ func (o Options) withDefaults() Options {
 	def(&o.MaxCallsPerPage, DefaultMaxCallsPerPage)
 	defTime(&o.EmptyTimeout, DefaultEmptyTimeout)
 	defTime(&o.IdleTimeout, DefaultIdleTimeout)
+	if o.IsWorkspace == nil {
+		o.IsWorkspace = func(string) bool { return false }
+	}
 	if o.Allow == nil {
 		o.Allow = func(string, bool) bool { return true }
 	}
@@ -110,7 +117,7 @@ type Registry struct {
 	roots      *Tenant // all root connections, for the registry's life
 
 	mu        sync.Mutex
-	sessions  map[string]*Tenant   // by id, from Open to Tenant.Close
+	sessions  map[string]*Tenant   // by id: session tenants, from Open to Tenant.Close, and workspaces
 	channels  map[string]*Tenant   // by name, from the first page to disposal
 	audiences map[string]*audience // of channels that live or have a view
 	tabs      map[tab]*Page        // where each tab is
@@ -149,6 +156,30 @@ func (r *Registry) Open() (*Tenant, error) {
 	return t, nil
 }
 
+// OpenWorkspace gives the tenant of a workspace, and makes it if need be. It
+// outlives its sessions' views. The errors are those of [Registry.Open].
+func (r *Registry) OpenWorkspace(id string) (*Tenant, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.workspaceLocked(id)
+}
+
+func (r *Registry) workspaceLocked(id string) (*Tenant, error) {
+	if t := r.sessions[id]; t != nil {
+		return t, nil
+	}
+	if r.draining.Load() {
+		return nil, ErrStopping
+	}
+	if err := r.roomLocked(); err != nil {
+		return nil, err
+	}
+	t := newTenant(r, Workspace, id, newAudience())
+	r.sessions[id] = t
+	t.watchEmptiness()
+	return t, nil
+}
+
 func (r *Registry) roomLocked() error {
 	if len(r.sessions)+len(r.channels) >= r.opts.MaxTenants {
 		return &LimitError{"tenants", r.opts.MaxTenants, "--max-tenants"}
@@ -164,7 +195,7 @@ func (r *Registry) Knows(c Connect) bool {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.sessions[c.Session] != nil
+	return r.sessions[c.Session] != nil || r.opts.IsWorkspace(c.Session)
 }
 
 // Join brings a page's socket to where its connect string says, and makes the
@@ -181,7 +212,7 @@ func (r *Registry) Join(c Connect, j Joining) (*Link, error) {
 		switch {
 		case errors.Is(err, ErrNoTenant) && t.kind == Roots:
 			return nil, ErrStopping // they end with the registry
-		case errors.Is(err, ErrNoTenant) && t.kind == Channel:
+		case errors.Is(err, ErrNoTenant) && t.isSwept():
 			continue // it has been disposed of just now
 		case err != nil:
 			t.disposeEmpty() // perhaps it was made for this page
@@ -197,6 +228,9 @@ func (r *Registry) destination(c Connect) (*Tenant, error) {
 	case c == Connect{}:
 		return nil, ErrNoTenant
 	case c.Session != "":
+		if r.opts.IsWorkspace(c.Session) {
+			return r.workspaceLocked(c.Session)
+		}
 		if t := r.sessions[c.Session]; t != nil {
 			return t, nil
 		}
@@ -336,15 +370,13 @@ func (r *Registry) removePages(n int) { r.pages.Add(int64(-n)) }
 func (r *Registry) remove(t *Tenant) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	switch t.kind {
-	case Session:
-		delete(r.sessions, t.id)
-	case Channel:
-		r.removeChannelLocked(t)
-	}
+	r.removeLocked(t)
 }
 
-func (r *Registry) removeChannelLocked(t *Tenant) {
+func (r *Registry) removeLocked(t *Tenant) {
+	if r.sessions[t.id] == t {
+		delete(r.sessions, t.id)
+	}
 	if r.channels[t.id] == t {
 		delete(r.channels, t.id)
 		r.dropAudienceLocked(t.id)

@@ -22,6 +22,9 @@ const (
 	Channel
 	// Roots is the one tenant of all root connections, which every view has.
 	Roots
+	// Workspace tenants are like session tenants, but outlive their sessions,
+	// of which they may have several.
+	Workspace
 )
 
 // Tenant is where sessions and pages meet. A session tenant is made by
@@ -60,6 +63,10 @@ func newTenant(r *Registry, kind Kind, id string, a *audience) *Tenant {
 // channel's name.
 func (t *Tenant) ID() string { return t.id }
 
+// isNamed tells that a name is enough to join, so that the origin counts, and
+// that pages are known by their names.
+func (t *Tenant) isNamed() bool { return t.kind == Channel || t.kind == Roots }
+
 // touch notes that the tenant is in use.
 func (t *Tenant) touch() { t.used.Store(int64(t.reg.now())) }
 
@@ -82,6 +89,13 @@ func (t *Tenant) Pages() []*Page {
 		}
 	}
 	return pages
+}
+
+// Ended tells whether the tenant has ended.
+func (t *Tenant) Ended() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.closed
 }
 
 // Close ends the tenant: its pages are told so and its calls fail.
@@ -138,7 +152,7 @@ type Joining struct {
 // join brings a socket in. With the instance and origin of a page that is here
 // it becomes that page's socket, and an older one is closed as [Replaced].
 func (t *Tenant) join(j Joining) (*Link, error) {
-	wait := t.kind != Session && !t.reg.opts.Allow(j.Origin, j.Remote)
+	wait := t.isNamed() && !t.reg.opts.Allow(j.Origin, j.Remote)
 	if t.reg.draining.Load() {
 		return nil, ErrStopping
 	}
@@ -193,7 +207,7 @@ func (t *Tenant) join(j Joining) (*Link, error) {
 	if p.isGone() { // by another goroutine, before the claim
 		t.reg.release(p)
 	}
-	if t.kind != Session && t.reg.opts.Allow(j.Origin, j.Remote) == wait { // changed between the two looks
+	if t.isNamed() && t.reg.opts.Allow(j.Origin, j.Remote) == wait { // changed between the two looks
 		t.reg.Recheck()
 	}
 	if old != nil {
@@ -225,7 +239,7 @@ func (t *Tenant) reserveLocked(p *Page, label string) {
 	prefix, name := slug, label
 	for n := 2; t.takenLocked(p, prefix, name); n++ {
 		prefix = manifest.SlugOrdinal(slug, n)
-		if t.kind != Session {
+		if t.isNamed() {
 			name = label + strconv.Itoa(n)
 		}
 	}
@@ -238,7 +252,7 @@ func (t *Tenant) takenLocked(p *Page, prefix, name string) bool {
 	if holder := t.prefixes[prefix]; holder != nil && holder != p {
 		return true
 	}
-	return t.kind != Session && slices.ContainsFunc(t.pages, func(q *Page) bool { return q != p && q.label == name })
+	return t.isNamed() && slices.ContainsFunc(t.pages, func(q *Page) bool { return q != p && q.label == name })
 }
 
 // rebuildLocked makes the snapshot anew and returns what to call once t.mu is

@@ -58,7 +58,7 @@ func (t *Tenant) NewView(notify func()) *View {
 	return v
 }
 
-// Close ends the view.
+// Close ends the view, and with it a session's own tenant.
 func (v *View) Close() {
 	v.mu.Lock()
 	v.closed = true // from now on it joins nothing
@@ -66,6 +66,11 @@ func (v *View) Close() {
 	v.LeaveAll()
 	v.own.audience.remove(v)
 	v.reg.roots.audience.remove(v)
+	if v.own.kind == Session {
+		v.own.Close()
+	} else {
+		v.own.watchEmptiness()
+	}
 }
 
 // Own is the view's own tenant.

@@ -454,3 +454,47 @@ func TestRenameStaysOverAReload(t *testing.T) {
 		v.want("left_tab__foo")
 	})
 }
+
+// TestWorkspace: its pages stay when its sessions end, and find it again when
+// it has been swept.
+func TestWorkspace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const id = "6c2d0b5e-1111-4222-8333-444455556666"
+		r := NewRegistry(Options{IsWorkspace: func(s string) bool { return s == id }, Allow: func(string, bool) bool { return false }})
+		defer r.Close()
+		open := func() *watched {
+			own, err := r.OpenWorkspace(id)
+			if err != nil {
+				t.Fatal(err)
+			}
+			w := &watched{t: t}
+			w.View = own.NewView(func() { w.told.Add(1) })
+			return w
+		}
+		a, b := open(), open()
+		page := enter(t, r, id, "https://any.test", "App", "foo")
+		a.want("app__foo")
+		b.want("app__foo")
+		a.Close()
+		b.Close()
+		if page.ends() != "[]" {
+			t.Errorf("the page was closed with %s", page.ends())
+		}
+		c := open()
+		c.want("app__foo")
+		page.link.Leave()
+		time.Sleep(2 * DefaultIdleTimeout)
+		if len(r.sessions) != 1 {
+			t.Error("the workspace was swept from under a session")
+		}
+		c.Close()
+		time.Sleep(DefaultEmptyTimeout)
+		synctest.Wait()
+		if len(r.sessions) != 0 {
+			t.Error("the workspace that nobody is in is kept")
+		}
+		// A page comes first, as after a restart of the server.
+		enter(t, r, id, "https://any.test", "App", "foo")
+		open().want("app__foo")
+	})
+}

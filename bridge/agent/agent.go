@@ -22,6 +22,7 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"net/http"
 	"sync"
@@ -65,6 +66,9 @@ type Options struct {
 	// PageCode says what becomes of an agent's code for pages. Default
 	// [AllowCode].
 	PageCode PageCode
+	// Workspace gives the id of a named workspace's tenant; an error beside an id
+	// is a warning. Nil: there are no workspaces.
+	Workspace func(key string) (id string, err error)
 	// Inline is the page script as one expression that takes the server's
 	// address and a connect string; "" for none.
 	Inline string
@@ -118,6 +122,9 @@ func New(r *tenant.Registry, opts Options) *Handler {
 	}
 	if opts.MaxBody == 0 {
 		opts.MaxBody = DefaultMaxBody
+	}
+	if opts.Workspace == nil {
+		opts.Workspace = func(string) (string, error) { return "", errors.New("there are no workspaces here") }
 	}
 	if opts.PageCode == "" {
 		opts.PageCode = AllowCode

@@ -19,7 +19,7 @@ type describedConnection struct {
 	ToolPrefix string `json:"toolPrefix"`
 	Summary    string `json:"summary"`
 	Kind       string `json:"kind"`
-	// Scope says who sees it: "session", "channel" or "root".
+	// Scope says who sees it: "session", "workspace", "channel" or "root".
 	Scope    string             `json:"scope"`
 	Channel  string             `json:"channel,omitempty"`
 	Origin   string             `json:"origin"`
@@ -51,7 +51,7 @@ func describeTools(_ context.Context, s *session, _ *mcp.CallToolRequest, _ json
 	return jsonResult(out)
 }
 
-var scopes = map[tenant.Kind]string{tenant.Session: "session", tenant.Channel: "channel", tenant.Roots: "root"}
+var scopes = map[tenant.Kind]string{tenant.Session: "session", tenant.Workspace: "workspace", tenant.Channel: "channel", tenant.Roots: "root"}
 
 func describePage(i tenant.Info) describedConnection {
 	c := describedConnection{ID: i.ID, Label: i.Label, ToolPrefix: i.Prefix, Summary: i.Summary, Kind: "browser",

@@ -21,7 +21,8 @@ const baseHeader = "X-Jsbridge-Base"
 // postHeader leads a call to the HTTP response that waits for it, likewise.
 const postHeader = "X-Jsbridge-Post"
 
-// ServeHTTP serves the MCP endpoint. Host and Origin have been checked.
+// ServeHTTP serves the MCP endpoint. Host and Origin have been checked. The path
+// value "key" names a workspace.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	r.Header.Set(baseHeader, "http://"+r.Host)
 	id := r.Header.Get(sessionHeader)
@@ -30,7 +31,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.mu.Lock()
 		s = h.sessions[id]
 		h.mu.Unlock()
-		if s == nil {
+		if s == nil || s.key != r.PathValue("key") {
 			// At once, and 404: that is what makes clients initialize again
 			// (MCP 2025-11-25, transports, session management).
 			writeError(w, http.StatusNotFound, jsonrpc.CodeInvalidRequest, "this session is not known here (jsbridge was restarted, or the session was idle too long); initialize a new one")
@@ -64,7 +65,7 @@ func (h *Handler) servePost(w http.ResponseWriter, r *http.Request, s *session) 
 		var once sync.Once
 		var created *session
 		r = r.WithContext(context.WithValue(r.Context(), serverKey{}, func() *mcp.Server {
-			once.Do(func() { created = h.newSession() })
+			once.Do(func() { created = h.newSession(r.PathValue("key")) })
 			return created.server
 		}))
 	}

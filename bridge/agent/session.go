@@ -32,6 +32,7 @@ const internalTool = "_"
 // session is one MCP client's connection.
 type session struct {
 	h      *Handler
+	key    string // the workspace's name, "" for a tenant of its own
 	server *mcp.Server
 	send   mcp.MethodHandler // of notifications, through the SDK's middleware
 	ctx    context.Context   // ends with the session: its calls stop
@@ -54,8 +55,8 @@ type session struct {
 
 // newSession makes the server for a client that may be about to initialize. It
 // costs no tenant yet: anybody can post garbage.
-func (h *Handler) newSession() *session {
-	s := &session{h: h, used: time.Now()}
+func (h *Handler) newSession(key string) *session {
+	s := &session{h: h, key: key, used: time.Now()}
 	s.ctx, s.cancel = context.WithCancelCause(context.Background())
 	s.server = mcp.NewServer(h.implementation(), &mcp.ServerOptions{
 		Instructions: instructions,
@@ -89,25 +90,55 @@ func (s *session) open(ss *mcp.ServerSession) error {
 	h.opening++
 	h.mu.Unlock()
 
-	t, err := h.registry.Open()
+	view, err := s.newView()
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.opening--
 	if err == nil && h.closed {
 		err = tenant.ErrStopping
-		t.Close()
+		view.Close()
 	}
 	if err != nil {
 		return err
 	}
 	s.mu.Lock() // a change of the roots may come before this is done
-	s.ss, s.view = ss, t.NewView(s.changed)
+	s.ss, s.view = ss, view
 	s.known = s.view.Snapshot()
 	s.mu.Unlock()
 	h.sessions[ss.ID()] = s
 	h.ended.Add(1)
 	go s.awaitEnd()
 	return nil
+}
+
+// newView gives the session its tenant: its own, or the workspace's. A workspace
+// may end just now, when its last page leaves; then it is made anew.
+func (s *session) newView() (*tenant.View, error) {
+	if s.key == "" {
+		t, err := s.h.registry.Open()
+		if err != nil {
+			return nil, err
+		}
+		return t.NewView(s.changed), nil
+	}
+	id, err := s.h.opts.Workspace(s.key)
+	if id == "" {
+		return nil, err
+	}
+	if err != nil {
+		s.h.log.Warn("a workspace will be forgotten when this server ends", "err", err)
+	}
+	for {
+		t, err := s.h.registry.OpenWorkspace(id)
+		if err != nil {
+			return nil, err
+		}
+		v := t.NewView(s.changed)
+		if !t.Ended() {
+			return v, nil
+		}
+		v.Close()
+	}
 }
 
 // awaitEnd frees what the session holds once the SDK has ended it, for
@@ -117,7 +148,6 @@ func (s *session) awaitEnd() {
 	_ = s.ss.Wait()
 	s.cancel(errors.New("the session has ended"))
 	s.view.Close()
-	s.view.Own().Close()
 	s.mu.Lock()
 	if s.timer != nil {
 		s.timer.Stop()
@@ -205,6 +235,9 @@ func (s *session) tellChange() {
 	s.timer = nil
 	view := s.view
 	s.mu.Unlock()
+	if view == nil { // it is being made; its first look comes after
+		return
+	}
 	now := view.Snapshot()
 	s.mu.Lock()
 	s.missed = s.missed || s.telling

@@ -21,6 +21,7 @@ type contents struct {
 	entries []entry
 	others  map[string]json.RawMessage // members that this version does not know
 	origins []Origin                   // what entries mean: sorted, none twice
+	spaces  []workspace                // none twice by key or tenant
 	problem string                     // names entries that mean nothing; "" when there are none
 }
 
@@ -61,9 +62,14 @@ func decode(b []byte) (contents, error) {
 	if len(raws) > MaxOrigins {
 		return damaged("it has %d origins, more than %d", len(raws), MaxOrigins)
 	}
+	spaces, err := decodeWorkspaces(members["workspaces"])
+	if err != nil {
+		return damaged("workspaces: %w", err)
+	}
 	delete(members, "version")
 	delete(members, "origins")
-	c := contents{others: members}
+	delete(members, "workspaces")
+	c := contents{others: members, spaces: spaces}
 	for i, raw := range raws {
 		var o originJSON
 		if err := json.Unmarshal(raw, &o); err != nil {
@@ -99,6 +105,9 @@ func (c contents) encode() ([]byte, error) {
 		raws = append(raws, e.raw)
 	}
 	members := map[string]any{"version": version, "origins": raws}
+	if len(c.spaces) > 0 {
+		members["workspaces"] = c.spaces
+	}
 	for name, raw := range c.others {
 		members[name] = raw
 	}

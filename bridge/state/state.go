@@ -1,8 +1,10 @@
 // Package state keeps what must outlive the process: the origins whose pages
-// may connect by a name of their own. It is one JSON file, which a running
-// server and "jsbridge allow" may change at the same time:
+// may connect by a name of their own, and the tenants of named workspaces. It is
+// one JSON file, which a running server and "jsbridge allow" may change at the
+// same time:
 //
-//	{"version": 1, "origins": [{"origin": "https://app.example", "at": "2026-01-02T15:04:05Z"}]}
+//	{"version": 1, "origins": [{"origin": "https://app.example", "at": "2026-01-02T15:04:05Z"}],
+//	 "workspaces": [{"key": "my-project", "tenant": "<uuid>", "at": "2026-01-02"}]}
 //
 // A change takes the lock beside the file, reads the file again, and replaces
 // it by a renamed one, so that no process loses another's change and a reader

@@ -138,7 +138,7 @@ func TestOnlyTheUserReadsIt(t *testing.T) {
 
 func TestKeepsWhatItDoesNotKnow(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "state.json")
-	put(t, path, `{"version":1,"workspaces":{"a":[1,12345678901234567890,"<é>"]},"Origins":null,
+	put(t, path, `{"version":1,"x-later":{"a":[1,12345678901234567890,"<é>"]},"Origins":null,
 		"origins":[{"origin":"https://a.example","at":"2026-01-02T15:04:05+01:00","by":{"x":1}},{"origin":"https://B.example/"},
 		{"origin":"pattern:*.example","at":"?"},{"origin":"https://a.example"}]}`)
 	f, log := open(t, path)
@@ -161,7 +161,7 @@ func TestKeepsWhatItDoesNotKnow(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := `{"Origins":null,"origins":[{"origin":"https://a.example","at":"2026-01-02T15:04:05+01:00","by":{"x":1}},{"origin":"pattern:*.example","at":"?"},` +
-		`{"origin":"https://a.example"},{"origin":"https://c.example","at":"` + f.Origins()[1].At.Format(time.RFC3339) + `"}],"version":1,"workspaces":{"a":[1,12345678901234567890,"<é>"]}}`
+		`{"origin":"https://a.example"},{"origin":"https://c.example","at":"` + f.Origins()[1].At.Format(time.RFC3339) + `"}],"version":1,"x-later":{"a":[1,12345678901234567890,"<é>"]}}`
 	if got.String() != want {
 		t.Errorf("written:\n%s\nwant:\n%s", got.String(), want)
 	}

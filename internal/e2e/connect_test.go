@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -303,5 +304,37 @@ func TestAutoConnectExample(t *testing.T) {
 	button("🟢 connected")
 	if got := eval[string](tb, `document.querySelector('#status').textContent`); got == "" {
 		t.Error("the state has no text")
+	}
+}
+
+// A named workspace's line outlives clients and servers, so a page that has it
+// baked in comes back by itself.
+func TestWorkspaceOutlivesClientAndServer(t *testing.T) {
+	state := filepath.Join(t.TempDir(), "state.json")
+	s := serve(t, "--state", state)
+	c := s.connectTo("/mcp/my-project")
+	line := c.snippet()
+	newTab(t).open(newSite(t).page("/", fixture("Baked", who, line)))
+	c.waitTools("baked__who")
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	again := s.connectTo("/mcp/my-project")
+	again.waitTools("baked__who")
+	if now := again.snippet(); now != line {
+		t.Errorf("the line was %s and is %s", line, now)
+	}
+	for _, path := range []string{"/mcp", "/mcp/other"} {
+		if got := s.connectTo(path).pageTools(); len(got) != 0 {
+			t.Errorf("%s sees %v", path, got)
+		}
+	}
+	s.kill()
+	s = serve(t, "--state", state, "--port", s.port())
+	c = s.connectTo("/mcp/my-project")
+	c.waitTools("baked__who")
+	c.ok("baked__who", nil)
+	if res, body := s.ask("POST", "/mcp/no%20key", initialize, asJSON); !strings.Contains(body, "letters, digits") {
+		t.Errorf("a bad name: %d %s", res.StatusCode, body)
 	}
 }

@@ -266,7 +266,9 @@ type client struct {
 	logs     []*mcp.LoggingMessageParams
 }
 
-func (s *server) connect() *client {
+func (s *server) connect() *client { return s.connectTo("/mcp") }
+
+func (s *server) connectTo(path string) *client {
 	s.t.Helper()
 	c := &client{t: s.t, changed: make(chan struct{}, 1000)}
 	impl := mcp.NewClient(&mcp.Implementation{Name: "e2e", Version: "1"}, &mcp.ClientOptions{
@@ -284,7 +286,7 @@ func (s *server) connect() *client {
 	})
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	ss, err := impl.Connect(ctx, &mcp.StreamableClientTransport{Endpoint: s.base + "/mcp"}, &mcp.ClientSessionOptions{ProtocolVersion: "2025-11-25"})
+	ss, err := impl.Connect(ctx, &mcp.StreamableClientTransport{Endpoint: s.base + path}, &mcp.ClientSessionOptions{ProtocolVersion: "2025-11-25"})
 	if err != nil {
 		s.t.Fatalf("MCP client: %v", err)
 	}

@@ -1,0 +1,110 @@
+package state
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// MaxWorkspaces is how many workspaces are kept. Beyond it the one that was
+// opened longest ago is forgotten.
+const MaxWorkspaces = 1000
+
+// workspace is one named workspace, whose tenant stays the same.
+type workspace struct {
+	Key    string `json:"key"`
+	Tenant string `json:"tenant"` // a UUID, the capability of its pages
+	At     string `json:"at"`     // when it was last opened, RFC 3339, by the day
+}
+
+var keyForm = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+
+// ErrKey is returned for a key that names no workspace.
+var ErrKey = errors.New("a workspace's name is 1 to 64 letters, digits, - and _")
+
+// decodeWorkspaces reads the member "workspaces". What is no workspace is an
+// error: forgetting one would leave its pages behind.
+func decodeWorkspaces(raw json.RawMessage) ([]workspace, error) {
+	if raw == nil {
+		return nil, nil
+	}
+	var spaces []workspace
+	if err := json.Unmarshal(raw, &spaces); err != nil {
+		return nil, err
+	}
+	keys, tenants := make(map[string]bool), make(map[string]bool)
+	for i, w := range spaces {
+		id, err := uuid.Parse(w.Tenant)
+		if err != nil || id.String() != w.Tenant || !keyForm.MatchString(w.Key) || keys[w.Key] || tenants[w.Tenant] {
+			return nil, fmt.Errorf("%d is none, or is there twice", i)
+		}
+		keys[w.Key], tenants[w.Tenant] = true, true
+	}
+	return spaces, nil
+}
+
+// Workspace gives the tenant of a named workspace, and makes one the first time.
+// The tenant is good also when the error says that it could not be written: it
+// then lives as long as this process. The error is [ErrKey] without a tenant.
+func (f *File) Workspace(key string) (tenant string, err error) {
+	if !keyForm.MatchString(key) {
+		return "", ErrKey
+	}
+	today := time.Now().UTC().Format(time.DateOnly)
+	edit := func(c contents) (contents, bool, error) {
+		next, changed := c.opened(key, today)
+		return next, changed, nil
+	}
+	if w, ok := f.workspace(key); ok && w.At == today {
+		return w.Tenant, nil
+	}
+	if _, err = f.change(edit); err != nil {
+		f.writing.Lock()
+		next, _, _ := edit(f.current)
+		f.remember(next)
+		f.writing.Unlock()
+	}
+	w, _ := f.workspace(key)
+	return w.Tenant, err
+}
+
+// IsWorkspace tells whether a tenant is that of a workspace.
+func (f *File) IsWorkspace(tenant string) bool {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	return slices.ContainsFunc(f.current.spaces, func(w workspace) bool { return w.Tenant == tenant })
+}
+
+func (f *File) workspace(key string) (workspace, bool) {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	i := slices.IndexFunc(f.current.spaces, func(w workspace) bool { return w.Key == key })
+	if i < 0 {
+		return workspace{}, false
+	}
+	return f.current.spaces[i], true
+}
+
+// opened notes that a workspace was opened that day.
+func (c contents) opened(key, day string) (contents, bool) {
+	i := slices.IndexFunc(c.spaces, func(w workspace) bool { return w.Key == key })
+	if i >= 0 && c.spaces[i].At == day {
+		return c, false
+	}
+	w := workspace{Key: key, Tenant: uuid.NewString()}
+	spaces := slices.Clone(c.spaces)
+	if i >= 0 {
+		w = spaces[i]
+		spaces = slices.Delete(spaces, i, i+1)
+	} else if len(spaces) >= MaxWorkspaces {
+		spaces = spaces[1:] // they are in order of opening
+	}
+	w.At = day
+	c.spaces = append(spaces, w)
+	return c, true
+}

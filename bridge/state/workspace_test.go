@@ -1,0 +1,96 @@
+package state
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestWorkspaceKeepsItsTenant(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "state.json")
+	open := func() *File {
+		t.Helper()
+		f, err := Open(path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return f
+	}
+	f := open()
+	id, err := f.Workspace("my-project")
+	if err != nil || !f.IsWorkspace(id) {
+		t.Fatalf("%q, %v", id, err)
+	}
+	if other, err := f.Workspace("other"); other == id || err != nil {
+		t.Errorf("another workspace has the tenant %q, %v", other, err)
+	}
+	if _, err := f.Allow("https://app.example"); err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range []*File{f, open()} {
+		if again, err := f.Workspace("my-project"); again != id || err != nil || !f.IsWorkspace(id) {
+			t.Errorf("the tenant was %q and is %q, %v", id, again, err)
+		}
+		if !f.Allows("https://app.example") {
+			t.Error("the origin is lost")
+		}
+	}
+	if f.IsWorkspace("6c2d0b5e-1111-4222-8333-444455556666") || f.IsWorkspace("") {
+		t.Error("a stranger is a workspace")
+	}
+	for _, bad := range []string{"", "a b", "ä", "a/b", strings.Repeat("x", 65)} {
+		if id, err := f.Workspace(bad); id != "" || !errors.Is(err, ErrKey) {
+			t.Errorf("%q: %q, %v", bad, id, err)
+		}
+	}
+}
+
+// Without a file, and when it can't be written, it lives as long as the process.
+func TestWorkspaceWithoutAFile(t *testing.T) {
+	memory, err := Open("", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(t.TempDir(), "no-folder")
+	if err := os.WriteFile(dir, nil, 0o600); err != nil { // a file stands in its place
+		t.Fatal(err)
+	}
+	broken := &File{path: filepath.Join(dir, "state.json"), log: slog.New(slog.DiscardHandler), lockWait: lockWait}
+	for f, fails := range map[*File]bool{memory: false, broken: true} {
+		id, err := f.Workspace("w")
+		if id == "" || (err != nil) != fails {
+			t.Errorf("%q, %v", id, err)
+		}
+		if again, _ := f.Workspace("w"); again != id || !f.IsWorkspace(id) {
+			t.Errorf("the tenant was %q and is %q", id, again)
+		}
+	}
+}
+
+func TestWorkspacesAreBounded(t *testing.T) {
+	c := contents{}
+	for i := range MaxWorkspaces + 1 {
+		c, _ = c.opened(fmt.Sprint("w", i), "2026-01-01")
+	}
+	if len(c.spaces) != MaxWorkspaces || c.spaces[0].Key != "w1" {
+		t.Errorf("%d are kept, the oldest is %s", len(c.spaces), c.spaces[0].Key)
+	}
+	c, changed := c.opened("w1", "2026-01-02")
+	if last := c.spaces[len(c.spaces)-1]; !changed || last.Key != "w1" || len(c.spaces) != MaxWorkspaces {
+		t.Errorf("the one just opened is not the newest: %+v", last)
+	}
+}
+
+func TestDamagedWorkspaces(t *testing.T) {
+	const id = "6c2d0b5e-1111-4222-8333-444455556666"
+	for _, bad := range []string{`5`, `[5]`, `[{"key":"a","tenant":"x"}]`, `[{"key":"a b","tenant":"` + id + `"}]`, `[{"key":"a","tenant":"` + strings.ToUpper(id) + `"}]`,
+		`[{"key":"a","tenant":"` + id + `"},{"key":"b","tenant":"` + id + `"}]`} {
+		if _, err := decode([]byte(`{"version":1,"workspaces":` + bad + `}`)); !errors.Is(err, errDamaged) {
+			t.Errorf("%s: %v", bad, err)
+		}
+	}
+}
