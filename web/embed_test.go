@@ -17,7 +17,7 @@ var budgets = []struct {
 	minified, gzipped int
 }{
 	{"main.js", 12 << 10, 5 << 10},
-	{"inline.js", 12 << 10, 6 << 10},
+	{"inline.js", 13 << 10, 6 << 10},
 	{"extras.js", 15 << 10, 7 << 10},
 	{"tool-bus.js", 2 << 10, 1 << 10},
 	{"connect.js", 30 << 10, 13 << 10},

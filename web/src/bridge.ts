@@ -3,8 +3,9 @@
 import { createDispatch } from "./dispatch.ts";
 import type { Additions, Extras } from "./extras.ts";
 import { leave as keep, take } from "./instance.ts";
-import { messageOf } from "./readable.ts";
+import { attempt, messageOf } from "./readable.ts";
 import { createSocket } from "./socket.ts";
+import { keepErrors } from "./thrown.ts";
 import { callable, declared, readManifest, watchPage } from "./tools.ts";
 import { byteLength, decode, encode, type PageMessage, type Problem } from "./wire.ts";
 
@@ -19,6 +20,8 @@ export interface Status {
   state: ConnectionState;
   /** Why it is not connected, where there is something to say: one sentence. */
   reason?: string;
+  /** The close code, where one ended it. */
+  code?: number;
   /** The connect string in use. */
   connect: string;
   /** What the names of this tab's tools begin with, once the server gave it. */
@@ -49,11 +52,11 @@ const page = globalThis as unknown as Window & { [KEY]?: Bridge | undefined };
  * `loadExtras` is called at once, and again at reconnects until it succeeds.
  */
 export function install(server: URL, connect: string, loadExtras: () => Promise<Extras>): Bridge {
-  if (!page[KEY]?.matches(server.origin, connect)) {
-    page[KEY]?.stop();
-    page[KEY] = createBridge(server, connect, loadExtras);
+  let bridge = page[KEY];
+  if (!bridge?.matches(server.origin, connect)) {
+    bridge?.stop();
+    bridge = page[KEY] = createBridge(server, connect, loadExtras);
   }
-  const bridge = page[KEY]!;
   bridge.changed();
   bridge.connect();
   return bridge;
@@ -73,9 +76,8 @@ function createBridge(server: URL, tenant: string, loadExtras: () => Promise<Ext
   let limit = Infinity;
   let label = "";
   let prefix = "";
-  /** The manifest that this socket has, and one that was too large for it. */
+  /** The manifest that this socket has, or that was too large for the last one. */
   let sent = "";
-  let refused = "";
   let planned = false;
   /** The newest call that came over this socket. */
   let seen = "-";
@@ -86,6 +88,8 @@ function createBridge(server: URL, tenant: string, loadExtras: () => Promise<Ext
   const once = (text: string) => void (told.size > 999 || told.has(text) || (log(text), told.add(text)));
   const send = (message: PageMessage) => void transmit(encode(message));
   const complain = (problems?: Problem[]) => problems?.forEach(({ name, index, reason }) => once(`tool ${name || index}: ${reason}`));
+  const more = () => (loading ??= start());
+  const load = () => more().catch(() => {});
   const offers = () => (extra ? extra.merge(declared()) : declared());
 
   const dispatch = createDispatch(transmit, () => callable(offers()), more, () => limit);
@@ -93,43 +97,41 @@ function createBridge(server: URL, tenant: string, loadExtras: () => Promise<Ext
   const socket = createSocket(server, () => `/ws?tenant=${encodeURIComponent(tenant)}&v=1&instance=${instance}`, signal, {
     opening: () => show("connecting", status.reason),
     opened() {
-      sent = "";
+      // All is measured before it goes, but the first manifest goes before the limit is known.
+      if (trouble != 1009) sent = "";
       seen = "-";
       register();
+      // A server that has been restarted knows the connect string's name only.
+      rename(label);
       load();
     },
     frame: receive,
     ended: dispatch.reset,
     hiding: () => (rest(), seen),
     returned: take,
-    tell(kind, detail, lasting) {
-      // All is measured before it goes, but the first manifest goes before the limit is known.
-      if (kind == 1009) refused = sent;
+    tell(kind, detail = "", lasting) {
       // One line for each kind of trouble, until there was a connection in between.
       const first = kind != trouble;
       trouble = kind;
-      const say = () => {
-        if (trouble != kind) return;
-        const text = extra ? extra.explain(kind, server, detail) : kind + (detail || "");
-        if (first) log(`${server.origin}: ${text}`);
-        show(lasting ? "disconnected" : "connecting", text);
+      const say = (text?: string) => {
+        if (first && text) log(`${server.origin}: ${text}`);
+        show(lasting ? "disconnected" : "connecting", text, lasting && +kind);
       };
-      // It may come before the words for it.
-      extra ? say() : load().then(say);
+      const words = () => extra?.explain(kind, server, detail);
+      say(words());
+      const { state } = status;
+      // It may come before the words for it, which are no longer wanted when it is over.
+      if (!extra) load().then(() => status.state == state && say(words() ?? kind + detail));
     },
   });
 
-  function show(state: ConnectionState, reason?: string): void {
-    const next: Status = { state, connect: tenant, ...(reason && { reason }), ...(prefix && { prefix }) };
+  /** `code` may be NaN, of a cause. */
+  function show(state: ConnectionState, reason?: string, code?: number | false): void {
+    const next: Status = { state, connect: tenant, ...(reason && { reason }), ...(code && { code }), ...(prefix && { prefix }) };
     if (JSON.stringify(next) == JSON.stringify(status)) return;
     status = next;
-    listeners.forEach((listener) => {
-      try {
-        listener(next);
-      } catch (e) {
-        console.error(e);
-      }
-    });
+    // Whoever changes it in its turn has told everybody. What they throw is theirs to tell.
+    listeners.forEach((listener) => attempt(() => status == next && listener(next)));
   }
 
   /** Sends the manifest if it differs from what this socket has seen. False when it is too large. */
@@ -137,7 +139,7 @@ function createBridge(server: URL, tenant: string, loadExtras: () => Promise<Ext
     planned = false;
     const { frame, problems } = readManifest(offers(), label);
     complain(problems);
-    if (frame != sent && frame != refused && transmit(frame)) sent = frame;
+    if (frame != sent && transmit(frame)) sent = frame;
     return frame == sent;
   }
 
@@ -148,12 +150,6 @@ function createBridge(server: URL, tenant: string, loadExtras: () => Promise<Ext
     return fits;
   }
 
-  function more(): Promise<Additions> {
-    return (loading ??= start());
-  }
-
-  const load = () => more().catch(() => {});
-
   async function start(): Promise<Additions> {
     try {
       extra = await (await loadExtras()).start({ signal, changed, register, kept });
@@ -163,13 +159,6 @@ function createBridge(server: URL, tenant: string, loadExtras: () => Promise<Ext
       loading = undefined;
       throw Error("extras.js failed: " + messageOf(e));
     }
-  }
-
-  function announce(as: string, tools?: unknown[]): void {
-    if (status.state != "connected") log(`${prefix && "re"}connected to ${server.origin} as ${as}, tools: ${tools?.length}`, console.info);
-    prefix = as;
-    trouble = 0;
-    show("connected");
   }
 
   function receive(data: unknown): void {
@@ -184,7 +173,10 @@ function createBridge(server: URL, tenant: string, loadExtras: () => Promise<Ext
         return;
       case "registered":
         complain(message.problems);
-        return announce(message.prefix, message.tools);
+        if (status.state != "connected") log(`${prefix && "re"}connected to ${server.origin} as ${message.prefix}, tools: ${message.tools?.length}`, console.info);
+        prefix = message.prefix;
+        trouble = 0;
+        return show("connected");
       case "call":
         seen = message.id;
         return void dispatch.call(message);
@@ -229,10 +221,8 @@ function createBridge(server: URL, tenant: string, loadExtras: () => Promise<Ext
   }
 
   watchPage(() => page[KEY]?.changed());
-  page.__mcpRename = (given = prompt("Tab name:", label || document.title) || "") => {
-    given = given.trim();
-    if (given) send({ type: "rename_connection", appLabel: (label = given) });
-  };
+  const rename = (to: string) => void (to && send({ type: "rename_connection", appLabel: (label = to) }));
+  page.__mcpRename = (given = prompt("Tab name:", label || document.title) || "") => rename(given.trim());
   page.__mcpLeaveChannel = leave;
   page.__mcpReconnect = () => void install(server, tenant, loadExtras);
 
@@ -249,7 +239,7 @@ function createBridge(server: URL, tenant: string, loadExtras: () => Promise<Ext
 
   load();
   /** There are tools that only the extras know, and that must be in the first manifest. */
-  const early = kept || (document as any).modelContext || (navigator as any).modelContext;
+  const early = keepErrors() || kept;
 
   return {
     matches: (origin, name) => origin == server.origin && name == tenant,

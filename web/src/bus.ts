@@ -1,6 +1,6 @@
 /** The tool bus: tools that come and go while the page runs. */
 
-import { isObject } from "./readable.ts";
+import { attempt, isObject } from "./readable.ts";
 
 /** What a tool can say of itself, besides its name. */
 export interface ToolOptions {
@@ -58,14 +58,14 @@ interface Entry {
 
 /** The page's bus, made if it has none yet. Copies of this script share it. */
 export function installToolBus(): ToolBus {
-  const present: any = window.__mcpToolBus;
-  if (["registerTool", "registerProvider", "getTools", "onChange"].every((name) => typeof present?.[name] == "function")) return present;
+  const present = attempt(() => {
+    const found: any = window.__mcpToolBus;
+    return ["registerTool", "registerProvider", "getTools", "onChange"].every((name) => typeof found[name] == "function") && found;
+  });
+  if (present) return present;
   const bus = createBus();
-  try {
-    window.__mcpToolBus = bus;
-  } catch {
-    // The page forbids it, so this one is for whoever asked.
-  }
+  // Where the page forbids it, this one is for whoever asked.
+  attempt(() => (window.__mcpToolBus = bus));
   return bus;
 }
 
@@ -151,18 +151,15 @@ export function createBus(): ToolBus {
   };
 }
 
-/** Leaves the rest to the tool, which may be an object of a class. */
+/** Leaves the rest to the tool, which may be an object of a class. One without a function stays so. */
 const renamed = (tool: BusTool, name: string): BusTool =>
-  Object.create(tool, { name: { value: name, enumerable: true }, fn: { value: (args: any, ctx: any) => tool.fn(args, ctx), enumerable: true } });
+  Object.create(tool, {
+    name: { value: name, enumerable: true },
+    ...(attempt(() => typeof tool.fn == "function") && { fn: { value: (args: any, ctx: any) => tool.fn(args, ctx), enumerable: true } }),
+  });
 
 /** `""` for what has none, which no two tools share. */
-function nameOf(tool: any): string {
-  try {
-    return typeof tool.name == "string" ? tool.name : "";
-  } catch {
-    return "";
-  }
-}
+const nameOf = (tool: any): string => attempt(() => (typeof tool.name == "string" ? tool.name : "")) ?? "";
 
 function mustBeName(what: string, name: unknown): void {
   if (typeof name != "string" || !name) throw new TypeError(`a ${what} needs a name: a text that is not empty, not ${kindOf(name)}`);

@@ -4,6 +4,7 @@ import { install, type Bridge, type ConnectionState, type Status } from "./bridg
 import { formatConnect, parseConnect } from "./connect-string.ts";
 import { start as startExtras } from "./extras.ts";
 import { messageOf } from "./readable.ts";
+import { keepErrors } from "./thrown.ts";
 
 export { parseConnect, type Connect } from "./connect-string.ts";
 export type { ConnectionState } from "./bridge.ts";
@@ -244,6 +245,8 @@ export function createMcpConnect(options: ConnectOptions): McpConnect {
   }
 
   if (inBrowser) {
+    // Now, not when it connects: tools that the page registers until then would lose what they throw.
+    keepErrors();
     window.addEventListener(EVENT, follow);
     // Not at once: a listener may use what is being made here.
     queueMicrotask(follow);
@@ -253,8 +256,8 @@ export function createMcpConnect(options: ConnectOptions): McpConnect {
     handleConnectClick() {
       if (!inBrowser || starting) return;
       follow();
-      // A session that has ended never comes back: only another string helps.
-      const spent = now.state == "disconnected" && parseConnect(now.channel).kind == "session" && now.reason?.startsWith("ended");
+      // A session that the server does not know never comes back: only another string helps.
+      const spent = bridge?.status().code == 4404 && parseConnect(now.channel).kind == "session";
       if (!spent && now.state != "connected" && now.state != "pending") return start();
       const given = ask(spent ? toChoice(initial).channel : now.channel);
       if (given && (spent || given != now.channel)) start(toChoice(given));

@@ -5,8 +5,8 @@ import type { ToolBus, ToolFunction } from "./bus.ts";
 import { RESERVED, type Tool, type ToolContext } from "./dispatch.ts";
 import type { Host } from "./extras.ts";
 import { findOffer, sourceOf } from "./merge.ts";
-import { isObject, messageOf } from "./readable.ts";
-import type { Offer } from "./tools.ts";
+import { attempt, isObject, messageOf } from "./readable.ts";
+import { callable, type Offer } from "./tools.ts";
 
 /** What a tool is made from. As JSON, it is what outlives a reload. */
 export interface Recipe {
@@ -48,7 +48,7 @@ export function createDynamic(host: Host, bus: ToolBus, offers: () => Offer[]): 
   /** Those that are still there. The page may have removed or replaced some. */
   function recipes(): Recipe[] {
     try {
-      const present = new Set(bus.getTools().map(({ origin }) => origin));
+      const present = new Set(bus.getTools().map((tool) => attempt(() => tool.origin)));
       for (const one of added) if (!present.has(one.recipe.origin)) added.delete(one);
     } catch {
       // A bus of the page's own that fails: nothing is known.
@@ -94,7 +94,7 @@ export function createDynamic(host: Host, bus: ToolBus, offers: () => Offer[]): 
     const all = offers();
     const offer = findOffer(all, toolName);
     if (!offer) {
-      const names = all.filter(({ dynamic, problem }) => dynamic && !problem).map(({ tool }) => tool.name);
+      const names = callable(all.filter(({ dynamic }) => dynamic)).map(({ name }) => name);
       throw Error(`this page has no tool ${toolName}; added at run time: ${names.join(", ") || "none"}`);
     }
     if (!offer.dynamic) throw Error(`${toolName} is the page's own (${sourceOf(offer)}): only tools added at run time can be removed`);

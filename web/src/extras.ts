@@ -49,6 +49,8 @@ const PATIENCE_MS = 1_000;
 
 export async function start(host: Host): Promise<Additions> {
   const { changed, signal } = host;
+  // The bridge may have left while this was loaded.
+  signal.throwIfAborted();
   // First, since it hears only of tools that are registered later what they throw.
   const watching = watchWebMCP(changed, signal);
   const bus = installToolBus();
@@ -60,9 +62,11 @@ export async function start(host: Host): Promise<Additions> {
     });
   const all = (own: Offer[]) => merge(own, busTools(bus), modelTools());
   const dynamic = createDynamic(host, bus, () => all(declared()));
-  const unsubscribe = bus.onChange(changed);
-  if (signal.aborted) unsubscribe();
-  else signal.addEventListener("abort", unsubscribe);
+  try {
+    signal.addEventListener("abort", bus.onChange(changed));
+  } catch (e) {
+    tellFailure(e);
+  }
   if (watching) await Promise.race([listen(watching), new Promise((done) => setTimeout(done, PATIENCE_MS))]);
   // A polyfill may come later than this, but hardly later than the page.
   else if (document.readyState != "complete") {
@@ -72,6 +76,7 @@ export async function start(host: Host): Promise<Additions> {
     };
     addEventListener("load", look, { once: true, signal });
   }
+  signal.throwIfAborted();
   // Now, when it is known which names are taken.
   dynamic.replay();
   return { merge: all, reserved: dynamic.reserved, kept: dynamic.kept, explain, showBadge, toContent };
@@ -82,7 +87,9 @@ function busTools(bus: ToolBus): unknown[] {
   try {
     return [...bus.getTools()];
   } catch (e) {
-    console.warn("[jsbridge] the tool bus fails:", e);
+    tellFailure(e);
     return [];
   }
 }
+
+const tellFailure = (e: unknown) => console.warn("[jsbridge] the tool bus fails:", e);

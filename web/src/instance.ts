@@ -6,26 +6,21 @@
  * storage of the live one, and must not find it there.
  */
 
+import { attempt } from "./readable.ts";
+
 // A frame shares the storage of its tab's top page, but is none of it.
 const key = () => "jsbridge" + (self == top ? "" : location.pathname);
 
 /** Takes out what `leave` left: the id, or `""`, and text of the extras. */
 export function take(): string[] {
-  let text: string | null = null;
-  try {
-    text = sessionStorage.getItem(key());
-    sessionStorage.removeItem(key());
-  } catch {
-    // Sandboxed: no storage, so it lives as long as the page.
-  }
+  // Sandboxed pages have no storage, so it lives as long as the page.
+  const text = attempt(() => sessionStorage.getItem(key()));
+  attempt(() => sessionStorage.removeItem(key()));
   return (text || "").split(/ (.*)/s);
 }
 
 /** Leaves an id, which has no space, and a text for the tab's next page. */
 export function leave(...texts: [id: string, text: string]): void {
-  try {
-    sessionStorage.setItem(key(), texts.join(" "));
-  } catch {
-    // As above, or full.
-  }
+  // No storage, as above, or a full one.
+  attempt(() => sessionStorage.setItem(key(), texts.join(" ")));
 }

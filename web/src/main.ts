@@ -1,10 +1,6 @@
 /** Entry of /main.js: connects the page that imports it. */
 
 import { install } from "./bridge.ts";
-import { keepErrors } from "./thrown.ts";
-
-// First, since a WebMCP tool that is registered before it loses what it throws.
-keepErrors();
 
 try {
   const { origin, searchParams } = new URL(import.meta.url);

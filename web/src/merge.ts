@@ -1,6 +1,7 @@
 /** Brings the tools of all sources together. */
 
 import { RESERVED, type Tool } from "./dispatch.ts";
+import { attempt } from "./readable.ts";
 import { callable, type Offer } from "./tools.ts";
 
 /** Where a tool comes from, in the order of precedence. */
@@ -15,7 +16,7 @@ export function merge(own: Offer[], bus: unknown[], model: Tool[]): Offer[] {
   const add = (source: string, some: Offer[]) => {
     for (const offer of some) offers.push(RESERVED.test(nameOf(offer)) ? { ...offer, problem: "the name is reserved" } : withProblem(offer));
     // Afterwards: whether equal names of one source are too many, the server judges.
-    for (const { name } of callable(some)) if (!taken.has(name)) taken.set(name, source);
+    for (const offer of some) if (callable([offer]).length && !taken.has(nameOf(offer))) taken.set(nameOf(offer), source);
   };
   const withProblem = (offer: Offer): Offer => {
     const source = taken.get(nameOf(offer));
@@ -28,15 +29,9 @@ export function merge(own: Offer[], bus: unknown[], model: Tool[]): Offer[] {
 }
 
 /** The one that is called by that name. */
-export const findOffer = (offers: Offer[], name: string): Offer | undefined => offers.find((offer) => callable([offer])[0]?.name === name);
+export const findOffer = (offers: Offer[], name: string): Offer | undefined => offers.find((offer) => callable([offer]).length && nameOf(offer) === name);
 
 /** For people: where it comes from. */
 export const sourceOf = ({ dynamic, model }: Offer): string => (dynamic ? BUS : model ? MODEL : OWN);
 
-function nameOf({ tool }: Offer): string {
-  try {
-    return String(tool.name);
-  } catch {
-    return "";
-  }
-}
+const nameOf = ({ tool }: Offer): string => attempt(() => String(tool.name)) ?? "";

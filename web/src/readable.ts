@@ -8,14 +8,16 @@ export const tagOf = (value: unknown): string => Object.prototype.toString.call(
 
 export const isObject = (value: unknown): value is Record<PropertyKey, any> => typeof value == "object" && value !== null;
 
-/** The message of something thrown, whatever it is. Never throws. */
-export function messageOf(thrown: any): string {
+/** What `get` gives; undefined when it throws, as a page's own getters and a sandbox may. */
+export function attempt<T>(get: () => T): T | undefined {
   try {
-    return String(isObject(thrown) ? thrown.message || thrown.name || tagOf(thrown) : thrown);
-  } catch {
-    return "unreadable";
-  }
+    return get();
+  } catch {}
 }
+
+/** The message of something thrown, whatever it is. Never throws. */
+export const messageOf = (thrown: any): string =>
+  attempt(() => String(isObject(thrown) ? thrown.message || thrown.name || tagOf(thrown) : thrown)) ?? "unreadable";
 
 /**
  * A copy of `root` that JSON can hold. Maps, sets, dates, errors, nodes and the like
@@ -58,7 +60,10 @@ export function readable(root: unknown): unknown {
       const json = value.toJSON();
       if (json !== value) return convert(json, path);
     }
-    if (value.nodeType && value.nodeName) return describeNode(value);
+    if (value.nodeType && value.nodeName) {
+      // The start tag holds what tells an element from others.
+      return `${value.nodeName}: ${value.outerHTML ?? value.textContent}`.slice(0, 200);
+    }
     if (tag == "RegExp") return String(value);
     if (/^(Set|Map)$/.test(tag)) value = [...value];
     if (tag == "Map") {
@@ -82,6 +87,3 @@ export function readable(root: unknown): unknown {
 
   return read([root], 0, "$");
 }
-
-/** The start tag holds what tells an element from others. */
-const describeNode = (node: any): string => `${node.nodeName}: ${node.outerHTML ?? node.textContent}`.slice(0, 200);

@@ -148,8 +148,9 @@ export function createSocket(server: URL, path: () => string, signal: AbortSigna
     // In the back/forward cache an open socket would answer pings and no calls.
     parked = wait;
     if (parked) decide(Wait.Held);
-    const seen = hooks.hiding();
-    drop()?.close(4000, "pagehide " + seen);
+    const reason = "pagehide " + hooks.hiding();
+    // Over 123 bytes it would throw, and stay open.
+    drop()?.close(4000, reason.slice(0, 40));
   });
   on(window, "pageshow", (event) => {
     if (event.persisted) {
@@ -164,7 +165,7 @@ export function createSocket(server: URL, path: () => string, signal: AbortSigna
     if (!ws && wait == Wait.Free) connect();
   });
   on(document, "securitypolicyviolation", ({ disposition, blockedURI, effectiveDirective }) => {
-    if (ws?.readyState == 1 || disposition == "report" || !blockedURI.startsWith(socketOrigin(server))) return;
+    if (ws?.readyState == 1 || disposition == "report" || !blockedURI?.startsWith(socketOrigin(server))) return;
     drop();
     diagnose("csp", effectiveDirective);
   });

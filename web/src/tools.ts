@@ -1,7 +1,7 @@
 /** What the page declared: read afresh each time, and watched for changes. */
 
 import type { Tool } from "./dispatch.ts";
-import { isObject, messageOf } from "./readable.ts";
+import { attempt, isObject, messageOf } from "./readable.ts";
 import type { Problem, RegisterTools } from "./wire.ts";
 
 const FIELDS = "name title description params inputSchema example outputSchema annotations icons timeoutMs origin".split(" ");
@@ -18,18 +18,11 @@ export interface Offer {
 }
 
 // What is no array counts as its only element, and is judged like one.
-export const declared = (): Offer[] => [].concat((window.__mcpTools as any) ?? []).map((tool) => ({ tool }));
+export const declared = (): Offer[] => attempt(() => [].concat((window.__mcpTools as any) ?? []).map((tool) => ({ tool }))) ?? [];
 
 /** The tools that can be called now. One that can't even be looked at is left out. */
 export const callable = (offers: Offer[]): Tool[] =>
-  offers
-    .filter(({ tool, problem }) => {
-      try {
-        tool.name;
-        return !problem && typeof tool.fn == "function";
-      } catch {}
-    })
-    .map(({ tool }) => tool);
+  offers.filter(({ tool, problem }) => attempt(() => (tool.name, !problem && typeof tool.fn == "function"))).map(({ tool }) => tool);
 
 /**
  * The manifest as a `register_tools` frame, and the tools that did not make it.
@@ -52,19 +45,24 @@ export function readManifest(offers: Offer[], label?: string): { frame: string; 
       problems.push({ name, index, reason: messageOf(e) });
     }
   });
+  // A form may have that name, too.
+  const title = text(() => document.title);
   const rest: Omit<RegisterTools, "tools"> = {
     type: "register_tools",
-    summary: text(window.__mcpSummary),
-    appLabel: label || text(window.__mcpAppName) || document.title || undefined,
+    summary: text(() => window.__mcpSummary),
+    appLabel: label || text(() => window.__mcpAppName) || title || undefined,
     url: location.href,
-    title: document.title,
+    title,
     problems,
   };
   // The texts are joined, so that a page's getters run once.
   return { frame: `${JSON.stringify(rest).slice(0, -1)},"tools":[${tools}]}`, problems };
 }
 
-const text = (value: unknown) => (typeof value == "string" ? value : undefined);
+function text(get: () => unknown): string | undefined {
+  const value = attempt(get);
+  return typeof value == "string" ? value : undefined;
+}
 
 /**
  * Has `changed` called when the page assigns one of its declarations, or changes the

@@ -58,7 +58,7 @@ export function watchWebMCP(changed: () => void, signal: AbortSignal): Promise<(
     const turn = ++asked;
     let found: ModelTool[] = [];
     try {
-      found = (await list()).filter(isOwn).flatMap(toTool);
+      found = (await list()).flatMap(toTool);
     } catch (e) {
       if (!told) console.debug("[jsbridge] WebMCP tools can't be listed: " + messageOf(e));
       told = true;
@@ -81,7 +81,7 @@ export function watchWebMCP(changed: () => void, signal: AbortSignal): Promise<(
   function toTool(listed: any): ModelTool | [] {
     try {
       const { name, title, description, inputSchema, annotations } = listed;
-      if (typeof name != "string") return [];
+      if (typeof name != "string" || !isOwn(listed)) return [];
       return {
         name,
         title: title || undefined,
@@ -98,7 +98,7 @@ export function watchWebMCP(changed: () => void, signal: AbortSignal): Promise<(
   async function call(name: string, args: object, signal: AbortSignal): Promise<unknown> {
     const before = running.get(name) ?? 0;
     running.set(name, before + 1);
-    if (!before) thrown.set(name, []);
+    if (!before) thrown().set(name, new Set());
     try {
       // Afresh: what was registered again under its name is another tool.
       const listed = (await list()).find((tool) => isOwn(tool) && tool.name === name);
@@ -109,14 +109,19 @@ export function watchWebMCP(changed: () => void, signal: AbortSignal): Promise<(
       return toValue(await execute(listed, args, signal)) ?? (isForm ? "The form was submitted. The page may be navigating." : undefined);
     } catch (e: any) {
       if (e?.name != "UnknownError") throw e;
-      const errors = thrown.get(name);
-      throw errors?.length ? errors.shift() : FAILED.test(e.message) ? Error(e.message.replace(FAILED, "")) : e;
+      // None when another copy of this script, on its way out, ran the tool as well.
+      const errors = thrown().get(name) ?? new Set();
+      for (const error of errors) {
+        errors.delete(error);
+        throw error;
+      }
+      throw FAILED.test(e.message) ? Error(e.message.replace(FAILED, "")) : e;
     } finally {
       const left = running.get(name)! - 1;
       if (left) running.set(name, left);
       else {
         running.delete(name);
-        thrown.delete(name);
+        thrown().delete(name);
       }
     }
   }

@@ -3,6 +3,8 @@
  * both are tested against the frames in bridge/page/testdata/wire.
  */
 
+import { attempt } from "./readable.ts";
+
 /** What the server may ask for, or tell, a page. */
 export type ServerMessage =
   | Welcome
@@ -70,7 +72,7 @@ export interface RegisterTools {
   summary?: unknown;
   appLabel?: unknown;
   url?: string;
-  title?: string;
+  title?: string | undefined;
   problems?: Problem[];
 }
 
@@ -105,13 +107,7 @@ export const encode = (message: PageMessage): string => JSON.stringify(message);
 export const byteLength = (text: string): number => new Blob([text]).size;
 
 /**
- * Reads one frame. What it holds is for the server to get right; but the type may be
+ * Reads one frame; undefined for one that is binary or no JSON. What it holds is for the server to get right; but the type may be
  * one that this version does not know, or none, so handlers need a default branch.
  */
-export function decode(frame: unknown): ServerMessage | null | undefined {
-  try {
-    return JSON.parse(frame as string);
-  } catch {
-    // A binary frame, or no JSON.
-  }
-}
+export const decode = (frame: unknown): ServerMessage | null | undefined => attempt(() => JSON.parse(frame as string));

@@ -252,6 +252,7 @@ test("pending is told once, with the server's reason, until registered", async (
 test("the status follows the socket", async () => {
   const bridge = install(server, "t1");
   assert.deepEqual(bridge.status(), { state: "connecting", connect: "t1" });
+  await settle();
   const heard = listen();
   const told = () => heard.splice(0).map(({ state, reason }) => [state, reason]);
   FakeSocket.last.open();
@@ -290,6 +291,58 @@ for (const [name, href, state] of [["csp", "http://localhost:8080/"], ["mixed", 
     assert.ok(status().reason);
   });
 }
+
+test("the status has the close code that ended it, and no other", async () => {
+  const ws = await connect();
+  for (const code of [1000, 1003, 1008, 4404, 4409]) {
+    FakeSocket.last.end(code, "why");
+    assert.deepEqual([status().state, status().code], ["disconnected", code]);
+    install(server, "t1");
+    assert.deepEqual([status().state, status().code], ["connecting", undefined]);
+  }
+  assert.notEqual(FakeSocket.last, ws);
+  for (const code of [1001, 1009, 1013]) {
+    FakeSocket.last.end(code, "why");
+    await settle();
+    assert.deepEqual([status().state, status().code], ["connecting", undefined], String(code));
+    install(server, "t1");
+  }
+});
+
+test("a listener that changes the status: all hear the last one last", async () => {
+  const bridge = install(server, "t1");
+  await settle();
+  const heard: string[] = [];
+  bridge.subscribe(({ state }) => state == "connected" && page.__mcpLeaveChannel());
+  bridge.subscribe(({ state }) => heard.push(state));
+  FakeSocket.last.open();
+  FakeSocket.last.say(registered);
+  assert.deepEqual(heard, ["disconnected"]);
+});
+
+test("declarations that can't be read keep none of the others back", async () => {
+  const unreadable = { configurable: true, get: () => { throw Error("mine"); } };
+  const { proxy, revoke } = Proxy.revocable([], {});
+  revoke();
+  Object.defineProperty(page, "__mcpSummary", unreadable);
+  Object.defineProperty(document, "title", unreadable);
+  page.__mcpAppName = "Notes";
+  const ws = await connect();
+  assert.deepEqual([names(ws), manifests(ws)[0].summary, manifests(ws)[0].title, manifests(ws)[0].appLabel], [["a"], undefined, undefined, "Notes"]);
+  Object.defineProperty(page, "__mcpTools", unreadable);
+  install(server, "t1");
+  await settle();
+  assert.deepEqual(names(ws), []);
+  Object.defineProperty(page, "__mcpTools", { configurable: true, writable: true, value: proxy });
+  page.__mcpToolBus.registerTool("b", fn);
+  await settle();
+  assert.deepEqual(names(ws), ["b"]);
+  // A form or picture of that name takes the title's place.
+  Object.defineProperty(document, "title", { configurable: true, value: { nodeName: "IMG" } });
+  install(server, "t1");
+  await settle();
+  assert.equal(manifests(ws).at(-1).title, undefined);
+});
 
 test("a listener that throws disturbs nobody, and one that went hears nothing", async () => {
   const bridge = install(server, "t1");
@@ -330,6 +383,11 @@ test("rename: by argument, by asking, and kept for the next manifest", async () 
   page.__mcpTools.push({ name: "b", fn });
   await settle();
   assert.equal(manifests(ws).at(-1).appLabel, "Asked");
+  ws.end(1001, "stopping");
+  await settle();
+  tick(500);
+  FakeSocket.last.open();
+  assert.deepEqual(FakeSocket.last.messages(), [{ type: "rename_connection", appLabel: "Asked" }]);
 });
 
 test("leaving is for good, until __mcpReconnect", async () => {

@@ -270,6 +270,38 @@ test("a session that has ended: a click offers the default", async () => {
   assert.equal(tenant(), "team:me");
 });
 
+test("a session that was only left, or refused, is tried again by a click", async () => {
+  stored.set("notes_mcp_channel", uuid);
+  const { handleConnectClick, getConnectionState } = await connected();
+  for (const code of [1000, 1008, 4409]) {
+    FakeSocket.last.end(code, "why");
+    await settle();
+    assert.equal(getConnectionState().state, "disconnected");
+    handleConnectClick();
+    assert.equal(getConnectionState().state, "connecting");
+    await accept();
+  }
+  assert.deepEqual(asked, []);
+  assert.equal(tenant(), uuid);
+});
+
+test("a string that names nothing, and is no session, is tried again too", async () => {
+  const { handleConnectClick } = await connected();
+  FakeSocket.last.end(4404, "why");
+  await settle();
+  handleConnectClick();
+  assert.deepEqual(asked, []);
+  assert.equal(FakeSocket.all.length, 2);
+});
+
+test("what WebMCP tools throw is kept from the start, before it connects", () => {
+  const registerTool = () => {};
+  const context = { registerTool };
+  Object.defineProperty(document, "modelContext", { configurable: true, value: context });
+  make();
+  assert.notEqual(context.registerTool, registerTool);
+});
+
 test("a prompt that always gives the same, or throws, does not hang the page", async () => {
   const { handleConnectClick } = await connected();
   answers = Array(50).fill("a b");

@@ -164,6 +164,24 @@ test("a bus that can't remove by name still gives back what was registered throu
   assert.match((await remove("bus")).error.message, /can't remove bus/);
 });
 
+test("a bus of the page's own may hold anything", async () => {
+  const list: any[] = [null, 5, { get name() { throw Error("mine"); }, fn }, { name: "theirs", fn }];
+  page.__mcpToolBus = {
+    registerTool: (name: string, fn: unknown, options: object) => (list.push({ ...options, name, fn }), () => {}),
+    registerProvider() {},
+    getTools: () => list,
+    onChange: () => () => {},
+  };
+  page.a = fn;
+  await connect();
+  await byPath("mine", "a");
+  assert.equal((await remove("gone")).error.message, "this page has no tool gone; added at run time: theirs, mine");
+  // The page took it back, whatever else there is.
+  list.pop();
+  await reload();
+  assert.deepEqual(page.__mcpToolBus.getTools(), []);
+});
+
 test("at most a hundred, and two million characters", async () => {
   await connect();
   for (let i = 0; i < 100; i++) await byCode("t" + i, "return 1");

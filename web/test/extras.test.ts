@@ -224,6 +224,92 @@ test("trouble that is over before the words for it are there is not told", async
   assert.ok(lines.every((line) => !line.startsWith("warn")), lines.join());
 });
 
+test("leaving while the words for a trouble are awaited is no trouble", async () => {
+  for (const leave of ["__mcpLeaveChannel", "__mcpDisconnect"]) {
+    let arrive!: (module: typeof extras) => void;
+    load = () => new Promise((done) => (arrive = done));
+    const bridge = connectPage(server, "t1", load);
+    FakeSocket.last.end(1006);
+    await settle();
+    assert.equal(bridge.status().state, "connecting");
+    page[leave]();
+    arrive(extras);
+    await settle();
+    tick(60_000);
+    assert.deepEqual(bridge.status(), { state: "disconnected", connect: "t1" }, leave);
+    assert.deepEqual(lines, [], leave);
+    page.__mcpDisconnect?.();
+  }
+});
+
+test("the state does not wait for the words, and connecting again drops them", async () => {
+  let arrive!: (module: typeof extras) => void;
+  load = () => new Promise((done) => (arrive = done));
+  const bridge = connectPage(server, "t1", load);
+  FakeSocket.last.end(4404, "names nothing");
+  assert.deepEqual(bridge.status(), { state: "disconnected", code: 4404, connect: "t1" });
+  connectPage(server, "t1", load);
+  arrive(extras);
+  await settle();
+  assert.equal(bridge.status().state, "connecting");
+  assert.deepEqual(lines, []);
+});
+
+test("troubles of two kinds before the words are there are told in order", async () => {
+  let fail!: () => void;
+  load = () => new Promise((_, reject) => (fail = () => reject(Error("no"))));
+  connectPage(server, "t1", load);
+  FakeSocket.last.end(1006);
+  await settle();
+  tick(500);
+  FakeSocket.last.end(1013, "full");
+  await settle();
+  fail();
+  await settle();
+  assert.deepEqual(lines, ["warn [jsbridge] http://localhost:8766: down", "warn [jsbridge] http://localhost:8766: 1013 (full)"]);
+});
+
+test("extras that come after the end bring nothing back", async () => {
+  const kept = JSON.stringify([{ name: "old", description: "D", origin: { kind: "path", path: "x" } }]);
+  for (const model of [false, true]) {
+    freshPage();
+    sessionStorage.setItem("jsbridge/", "id " + kept);
+    page.top = {}; // Or the key has no path.
+    let answer = () => {};
+    if (model) withModel(["slow"], new Promise((done) => (answer = done)));
+    connectPage(server, "t1", load);
+    if (model) await settle();
+    page.__mcpDisconnect();
+    answer();
+    await settle();
+    assert.deepEqual(page.__mcpToolBus?.getTools() ?? [], []);
+    assert.equal(sessionStorage.getItem("jsbridge/"), "id " + kept);
+    connectPage(server, "t1", load);
+    await settle();
+    await accept();
+    assert.ok(tools().includes("dynamic old"), tools().join());
+  }
+});
+
+test("a page's own bus that can't even be listened to keeps nothing back", async () => {
+  page.__mcpTools = [{ name: "a", fn }];
+  page.__mcpToolBus = { registerTool() {}, registerProvider() {}, getTools: () => [{ name: "b", fn }], onChange() { throw Error("mine"); } };
+  withModel(["c"]);
+  await connect();
+  assert.deepEqual(tools(), ["host a", "dynamic b", "host c"]);
+});
+
+test("a name that can be read only sometimes takes down no other tool", async () => {
+  let reads = 0;
+  page.__mcpTools = [{ name: "a", fn }, { get name() { if (++reads % 2) return "odd"; throw Error("mine"); }, fn }];
+  await connect();
+  for (let i = 0; i < 5; i++) {
+    page.__mcpToolBus.registerTool("b" + i, fn);
+    await settle();
+    assert.ok(tools().includes("host a") && tools().includes("dynamic b" + i), tools().join());
+  }
+});
+
 test("a polyfill that comes after the extras is noticed when the page has loaded", async () => {
   Object.defineProperty(document, "readyState", { value: "interactive", configurable: true });
   await connect();

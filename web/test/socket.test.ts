@@ -194,6 +194,14 @@ test("pagehide closes with 4000, and coming back connects at once", async () => 
   assert.equal(returned, 1);
 });
 
+test("pagehide: a call's id that is too long for a close frame is cut", () => {
+  socket.connect();
+  connected();
+  seen = "é".repeat(500);
+  fire("window", "pagehide");
+  assert.ok(Buffer.byteLength(FakeSocket.last.closed![1]!) <= 123);
+});
+
 test("pagehide asks for the newest call only when it closes", () => {
   socket.connect();
   for (seen of ["7-1", "7-2", "-"]) {
@@ -254,6 +262,13 @@ test("a policy's block, which has no close event, ends the attempts and names th
   fire("document", "visibilitychange");
   tick(600_000);
   assert.equal(count(), 1);
+});
+
+test("an event that only looks like a policy's block is none", async () => {
+  socket.connect();
+  fire("document", "securitypolicyviolation");
+  await settle();
+  assert.deepEqual(told, []);
 });
 
 test("error without close is an end, and both are one", async () => {

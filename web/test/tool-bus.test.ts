@@ -26,6 +26,16 @@ test("is there once, across copies of the script", async () => {
   assert.equal(page.__mcpToolBus, own);
   Object.defineProperty(page, "__mcpToolBus", { value: 5, writable: false, configurable: true });
   installToolBus().registerTool("a", fn);
+  Object.defineProperty(page, "__mcpToolBus", { configurable: true, get() { throw Error("mine"); } });
+  installToolBus().registerTool("a", fn);
+});
+
+test("a tool without a function has none under another name either", () => {
+  bus.registerTool("a", fn);
+  bus.registerProvider("p", [{ name: "a" }, { name: "a", get fn() { throw Error("mine"); } }] as any);
+  assert.deepEqual(names(), ["a", "p__a", "p__a2"]);
+  assert.equal(bus.getTools()[1]!.fn, undefined);
+  assert.throws(() => bus.getTools()[2]!.fn, Error("mine"));
 });
 
 test("a tool has what it was given, and its options may be missing", () => {

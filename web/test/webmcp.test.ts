@@ -83,7 +83,7 @@ const { registerTool } = FakeContext.prototype;
 beforeEach(() => {
   freshPage();
   FakeContext.prototype.registerTool = registerTool;
-  thrown.clear();
+  thrown().clear();
   forms = [];
   (document as any).querySelector = (selector: string) => forms.find((name) => selector == `form[toolname="${name}"]`) ?? null;
   define(global, "CSS", { escape: (text: string) => text });
@@ -141,7 +141,7 @@ test("whatever the schema is, it becomes one of an object", async () => {
 
 test("a descriptor that can't be read leaves the others", async () => {
   const context = install(new FakeContext());
-  context.getTools = async () => [null, 5, { get name() { throw Error("no"); } }, { name: 7 }, { get window() { return globalThis; }, name: "good", description: "" }] as any;
+  context.getTools = async () => [null, 5, { get name() { throw Error("no"); } }, { name: "w", get window() { throw Error("no"); } }, { name: 7 }, { get window() { return globalThis; }, name: "good", description: "" }] as any;
   assert.deepEqual((await watch())().map(({ name }) => name), ["good"]);
 });
 
@@ -338,15 +338,15 @@ test("what others' calls threw, and cancelled ones, is not told to a later call"
     for (let i = 0; i < 100; i++) await assert.rejects(context.executeTool({ name: "bad" }, { n: i + 1 }));
   };
   await fail();
-  assert.equal(thrown.size, 0);
+  assert.equal(thrown().size, 0);
   const late = new AbortController();
   const hanging = run(tools, "bad", {}, late.signal);
   await settle();
   await fail();
-  assert.equal(thrown.get("bad")!.length, 32);
+  assert.equal(thrown().get("bad")!.size, 32);
   late.abort();
   await assert.rejects(hanging, { name: "AbortError" });
-  assert.equal(thrown.size, 0);
+  assert.equal(thrown().size, 0);
 });
 
 test("a cancelled tool that throws late is not taken for one that still runs", async () => {
@@ -406,7 +406,7 @@ test("keepErrors wraps once, and keeps this, arguments and results", async () =>
   assert.equal(rest[1], 3);
   assert.deepEqual(others, [["no object"], [], [{ name: "no function", execute: 5 }]]);
   const self = {};
-  const value = a.execute.call(self, 1, 2);
+  const value = await a.execute.call(self, 1, 2);
   assert.deepEqual(value, [self, 1, 2]);
   assert.equal(value[0], self);
 });
@@ -432,6 +432,22 @@ test("keepErrors leaves tools what they are: frozen ones, instances of classes, 
   assert.equal(await run(tools, "lazy"), "once");
   assert.equal(thens, 1);
   await assert.rejects(context.registerTool(frozen), { name: "InvalidStateError" });
+});
+
+test("a tool whose name can't be read is the registry's to refuse", async () => {
+  const context = install(new FakeContext());
+  keepErrors();
+  const nameless = { description: "D", execute: fails, get name() { throw Error("mine"); } };
+  function fails() { throw Error("thrown"); }
+  await assert.rejects(context.registerTool(nameless), Error("mine"));
+});
+
+test("keepErrors gives what the page registers its tools with", () => {
+  assert.equal(keepErrors(), undefined);
+  const context = install(new FakeContext());
+  assert.equal(keepErrors(), context);
+  define(document, "modelContext", Object.freeze({}));
+  assert.equal(keepErrors(), (document as any).modelContext);
 });
 
 test("what can't be wrapped is left alone", () => {
