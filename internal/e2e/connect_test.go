@@ -186,7 +186,9 @@ func TestServerIsKilled(t *testing.T) {
 	newTab(t).open(site.page("/room", autoPage(s.base, "room-app", `defaultChannel: 'room:room-app'`, who)))
 	baked := strings.ReplaceAll(c.ok("get_embed_snippet", map[string]any{"connect": "baked", "form": "script"}), "\n", "")
 	newTab(t).open(site.page("/baked", `<!doctype html><title>Baked</title><link rel=icon href="data:,"><script>window.__mcpTools = `+who+`</script>`+baked))
-	all := []string{"baked__who", "room_app__who", "root_app__who"}
+	c.waitTools("baked__who", "room_app__who", "root_app__who")
+	root.do(chromedp.Evaluate[chromedp.Void](`__mcpRename('Left tab')`)) // stays too
+	all := []string{"baked__who", "left_tab__who", "room_app__who"}
 	c.waitTools(all...)
 	s.kill()
 	root.waitState("connecting")
@@ -198,7 +200,7 @@ func TestServerIsKilled(t *testing.T) {
 	if d := list[connections](c, "describe_tools", nil); len(d.Connections) != 3 {
 		t.Errorf("describe_tools has %+v", d)
 	}
-	c.ok("root_app__who", nil)
+	c.ok("left_tab__who", nil)
 }
 
 func TestOneSocketWhateverIsImportedTwice(t *testing.T) {
