@@ -119,7 +119,7 @@ func TestInspectorsOriginGetsExactCORS(t *testing.T) {
 
 func TestNotFoundIsJSON(t *testing.T) {
 	s := serve(t)
-	for _, path := range []string{"/.well-known/oauth-authorization-server", "/.well-known/oauth-protected-resource/mcp", "/.well-known/openid-configuration", "/register", "/mcp/other"} {
+	for _, path := range []string{"/.well-known/oauth-authorization-server", "/.well-known/oauth-protected-resource/mcp", "/.well-known/openid-configuration", "/register", "/mcp/other/path"} {
 		for _, method := range []string{"GET", "POST"} {
 			res, body := s.ask(method, path, "", nil)
 			if res.StatusCode != 404 || !json.Valid([]byte(body)) || !strings.Contains(res.Header.Get("Content-Type"), "json") {
