@@ -114,7 +114,7 @@ func TestPrefixesStayWhateverHappens(t *testing.T) {
 						_, _ = p.f.link.Rename(names[rnd.Intn(len(names))])
 					}
 				case 6:
-					_, _ = views[rnd.Intn(3)].Join([]string{"c1", "c2"}[rnd.Intn(2)])
+					_ = views[rnd.Intn(3)].Join([]string{"c1", "c2"}[rnd.Intn(2)])
 				case 7:
 					_ = views[rnd.Intn(3)].Leave([]string{"c1", "c2"}[rnd.Intn(2)])
 				case 8:

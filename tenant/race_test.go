@@ -122,7 +122,7 @@ func TestClosedViewJoinsNothing(t *testing.T) {
 		v := own.NewView(func() {})
 		var wg sync.WaitGroup
 		for k := range 3 {
-			wg.Go(func() { _, _ = v.Join(fmt.Sprintf("c%d-%d", i, k)) })
+			wg.Go(func() { _ = v.Join(fmt.Sprintf("c%d-%d", i, k)) })
 		}
 		v.Close()
 		wg.Wait()

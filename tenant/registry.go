@@ -140,8 +140,8 @@ func NewRegistry(opts Options) *Registry {
 	return r
 }
 
-// Open makes a session tenant with a random UUID as its id. The caller ends it
-// with [Tenant.Close]. The error is a [*LimitError] or [ErrStopping].
+// Open makes a session tenant with a random UUID as its id. Its view's
+// [View.Close] ends it, as does [Tenant.Close]. The error is a [*LimitError] or [ErrStopping].
 func (r *Registry) Open() (*Tenant, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -187,8 +187,8 @@ func (r *Registry) roomLocked() error {
 	return nil
 }
 
-// Knows tells whether a page may join there: any name, and the id of a session
-// tenant that lives.
+// Knows tells whether a page may join there: any name, the id of a session
+// tenant that lives, and that of a workspace.
 func (r *Registry) Knows(c Connect) bool {
 	if c.Session == "" {
 		return c != Connect{}

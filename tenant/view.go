@@ -76,22 +76,22 @@ func (v *View) Close() {
 // Own is the view's own tenant.
 func (v *View) Own() *Tenant { return v.own }
 
-// Join adds a channel, which need not exist yet. It tells whether the view did
-// not have it. The error is a [*LimitError].
-func (v *View) Join(channel string) (added bool, err error) {
+// Join adds a channel, which need not exist yet, unless the view has it. The
+// error is a [*LimitError].
+func (v *View) Join(channel string) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	switch {
 	case v.closed || slices.Contains(v.channels, channel):
-		return false, nil
+		return nil
 	case len(v.channels) >= maxJoined:
-		return false, &LimitError{What: "joined channels", Max: maxJoined, Flag: "leave_channel leaves one"}
+		return &LimitError{What: "joined channels", Max: maxJoined, Flag: "leave_channel leaves one"}
 	}
 	v.channels = append(v.channels, channel)
 	v.reg.mu.Lock()
 	v.reg.audienceLocked(channel).add(v)
 	v.reg.mu.Unlock()
-	return true, nil
+	return nil
 }
 
 // Leave takes a channel out. The error is [ErrNotJoined].

@@ -111,8 +111,8 @@ func TestChannelIsSeenByThoseWhoJoined(t *testing.T) {
 		r := NewRegistry(Options{})
 		defer r.Close()
 		in, out := watch(t, r), watch(t, r)
-		if added, err := in.Join("bug123"); !added || err != nil {
-			t.Fatal(added, err)
+		if err := in.Join("bug123"); err != nil {
+			t.Fatal(err)
 		}
 		a := enter(t, r, "bug123:htmlpaint", local, "Paint", "draw")
 		enter(t, r, "bug123:", local, "Bulletino", "post")
@@ -138,7 +138,7 @@ func TestChannelEnds(t *testing.T) {
 		r := NewRegistry(Options{})
 		defer r.Close()
 		v := watch(t, r)
-		_, _ = v.Join("c")
+		_ = v.Join("c")
 		there := func() bool { _, ok := r.Channel("c"); return ok }
 
 		enter(t, r, "c:a", local, "", "foo").link.Leave()
@@ -204,7 +204,7 @@ func TestClashInAView(t *testing.T) {
 		if own.reg.Prefix != "app2" || own.reg.Names[0] != "app2__bar" {
 			t.Errorf("the page was told %+v", own.reg)
 		}
-		_, _ = v.Join("c")
+		_ = v.Join("c")
 		chanApp := enter(t, r, "c:app", local, "", "baz")
 		v.want("app2__bar app3__baz app__foo")
 		other.want("app__foo")
@@ -364,8 +364,8 @@ func TestNothingIsKept(t *testing.T) {
 		for i := range 50 {
 			v := watch(t, r)
 			name := fmt.Sprintf("c%d", i)
-			_, _ = v.Join(name)
-			_, _ = v.Join("never-made" + name)
+			_ = v.Join(name)
+			_ = v.Join("never-made" + name)
 			pages := []*fakePage{enter(t, r, name+":a", local, "", "foo"), enter(t, r, "root", local, "", "foo"), enter(t, r, v.Own().ID(), local, "own", "foo")}
 			v.want("a__foo own__foo root__foo")
 			for _, p := range pages {
@@ -410,7 +410,7 @@ func TestTabGoesElsewhere(t *testing.T) {
 		defer r.Close()
 		v := watch(t, r)
 		const tab = "instance-of-one-tab"
-		_, _ = v.Join("room")
+		_ = v.Join("room")
 		for _, step := range []struct{ connect, label, want string }{
 			{v.Own().ID(), "Notes", "notes__foo"},
 			{"notes", "Notes", "notes__foo"},      // pasted before, baked in now
@@ -497,4 +497,26 @@ func TestWorkspace(t *testing.T) {
 		enter(t, r, id, "https://any.test", "App", "foo")
 		open().want("app__foo")
 	})
+}
+
+func TestJoinedChannelsAreBounded(t *testing.T) {
+	r := NewRegistry(Options{})
+	defer r.Close()
+	v := watch(t, r)
+	for i := range maxJoined {
+		if err := v.Join(fmt.Sprint("c", i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var le *LimitError
+	if err := v.Join("one-more"); !errors.As(err, &le) {
+		t.Errorf("joined one more: %v", err)
+	}
+	if err := v.Join("c0"); err != nil {
+		t.Errorf("joining again what is joined: %v", err)
+	}
+	v.Close()
+	if len(r.audiences) != 0 {
+		t.Errorf("%d audiences are kept", len(r.audiences))
+	}
 }

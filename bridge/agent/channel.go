@@ -88,7 +88,7 @@ func joinChannel(_ context.Context, s *session, _ *mcp.CallToolRequest, args cha
 	if name == "" {
 		return args.refused()
 	}
-	if _, err := s.view.Join(name); err != nil {
+	if err := s.view.Join(name); err != nil {
 		return failure(err.Error())
 	}
 	s.changed()

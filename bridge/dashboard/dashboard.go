@@ -115,7 +115,7 @@ func (h *Handler) approve(w http.ResponseWriter, r *http.Request) {
 }
 
 func (h *Handler) remove(w http.ResponseWriter, r *http.Request) {
-	given, err := given(w, r)
+	given, err := readOrigin(w, r)
 	if err != nil {
 		Problem(w, http.StatusBadRequest, err.Error())
 		return
@@ -159,15 +159,15 @@ type removal struct {
 
 // originOf reads the origin of a request, in the form that browsers send.
 func originOf(w http.ResponseWriter, r *http.Request) (string, error) {
-	origin, err := given(w, r)
+	origin, err := readOrigin(w, r)
 	if err != nil {
 		return "", err
 	}
 	return state.ParseOrigin(origin)
 }
 
-// given reads the request's only member.
-func given(w http.ResponseWriter, r *http.Request) (string, error) {
+// readOrigin reads the request's only member.
+func readOrigin(w http.ResponseWriter, r *http.Request) (string, error) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	if err != nil {
 		return "", fmt.Errorf("the body can't be read: %w", err)

@@ -42,7 +42,14 @@ func newSide(t *testing.T, opts Options, topts tenant.Options) *side {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := New(r, opts)
+	h, url := start(t, r, opts)
+	return &side{t, h, tn, url}
+}
+
+// start serves pages over real HTTP.
+func start(t *testing.T, r *tenant.Registry, opts Options) (h *Handler, url string) {
+	t.Helper()
+	h = New(r, opts)
 	srv := httptest.NewServer(h)
 	t.Cleanup(func() {
 		r.Close()
@@ -52,7 +59,7 @@ func newSide(t *testing.T, opts Options, topts tenant.Options) *side {
 		srv.Close()
 		http.DefaultClient.CloseIdleConnections()
 	})
-	return &side{t, h, tn, srv.URL}
+	return h, srv.URL
 }
 
 // dial opens a page's socket and registers its tools.
@@ -260,18 +267,8 @@ func TestRefusedToolsAreNamed(t *testing.T) {
 func named(t *testing.T, allow func(string, bool) bool) (url string, logged *lineCounter) {
 	t.Helper()
 	logged = &lineCounter{}
-	r := tenant.NewRegistry(tenant.Options{Allow: allow})
-	h := New(r, Options{Logger: slog.New(slog.NewTextHandler(logged, nil))})
-	srv := httptest.NewServer(h)
-	t.Cleanup(func() {
-		r.Close()
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
-		defer cancel()
-		h.Wait(ctx)
-		srv.Close()
-		http.DefaultClient.CloseIdleConnections()
-	})
-	return srv.URL, logged
+	_, url = start(t, tenant.NewRegistry(tenant.Options{Allow: allow}), Options{Logger: slog.New(slog.NewTextHandler(logged, nil))})
+	return url, logged
 }
 
 type lineCounter struct{ lines atomic.Int64 }
