@@ -34,6 +34,7 @@ var only = map[string]string{
 	"github.com/evanw/esbuild":               "jsbridge/web/bundle",
 	"github.com/spf13/cobra":                 "jsbridge/cmd/jsbridge",
 	"github.com/google/jsonschema-go":        "jsbridge/manifest",
+	"github.com/yosida95/uritemplate":        "jsbridge/manifest",
 	"github.com/gofrs/flock":                 "jsbridge/bridge/state",
 	"github.com/adrg/strutil":                "jsbridge/bridge/agent",
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -61,15 +62,26 @@ func (t *Tool) CheckArguments(raw json.RawMessage) (json.RawMessage, error) {
 		_, failure = c.validate(raw, tree)
 	}
 	if failure != nil {
-		return nil, explain(failure, tree, c.shape)
+		return nil, argumentWords.explain(failure, tree, c.shape)
 	}
 	return raw, nil
 }
 
-// SchemaProblem returns why arguments are not checked against the input schema, or "" if they are. Such a schema is
-// published all the same: it may be good for the client and merely beyond the validator, such as one with a regular
-// expression that only JavaScript knows, or one with references that never end.
-func (t *Tool) SchemaProblem() string { return t.compiled().problem }
+// SchemaProblem returns why arguments are not checked against the input schema, or results against the output schema, or ""
+// if they are. Such a schema is published all the same: it may be good for the client and merely beyond the validator, such
+// as one with a regular expression that only JavaScript knows, or one with references that never end.
+func (t *Tool) SchemaProblem() string {
+	var problems []string
+	if p := t.compiled().problem; p != "" {
+		problems = append(problems, "arguments are not checked against the input schema: "+p)
+	}
+	if t.OutputSchema != nil {
+		if p := t.output.of(t.OutputSchema).problem; p != "" {
+			problems = append(problems, "results are not checked against the output schema: "+p)
+		}
+	}
+	return Clean(strings.Join(problems, "; "), 2*maxReasonBytes, false)
+}
 
 func tooDeep() *ArgumentError {
 	return argumentErrorf("", "the arguments nest deeper than %d levels", maxArgumentDepth)

@@ -1,37 +1,82 @@
 package manifest
 
 import (
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"sync"
+	"weak"
 
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// checker is a tool's input schema made ready for checking arguments, at the first call.
+// checker is a schema made ready for checking values, at the first call. It is never changed after that.
 type checker struct {
 	once     sync.Once
 	shape    *shape // nil if the schema cannot even be looked at
 	resolved *jsonschema.Resolved
 	plan     *plan  // of the root; set together with resolved
-	problem  string // why resolved is nil
+	problem  string // why resolved is nil, a sentence about "it"
 }
 
-// compiled returns the tool's checker.
-func (t *Tool) compiled() *checker {
-	t.checker.once.Do(func() { t.checker.compile(t.InputSchema) })
-	return &t.checker
+// lazyChecker finds the checker of a schema once.
+type lazyChecker struct {
+	once sync.Once
+	c    *checker
+}
+
+// of returns the checker of the schema, which is the same at each call.
+func (l *lazyChecker) of(schema json.RawMessage) *checker {
+	l.once.Do(func() { l.c = checkers.get(schema) })
+	l.c.once.Do(func() { l.c.compile(schema) })
+	return l.c
+}
+
+// compiled returns the checker of the tool's arguments.
+func (t *Tool) compiled() *checker { return t.input.of(t.InputSchema) }
+
+// checkers are those of all tools that have been called, so that the tabs of one app share theirs. The tools hold them: an
+// entry goes with its last tool, so there are never more than tools.
+var checkers = checkerCache{entries: map[[sha256.Size]byte]weak.Pointer[checker]{}}
+
+type checkerCache struct {
+	mu      sync.Mutex
+	entries map[[sha256.Size]byte]weak.Pointer[checker]
+}
+
+// get returns the checker of the schema, compiled or not.
+func (cc *checkerCache) get(schema json.RawMessage) *checker {
+	key := sha256.Sum256(schema)
+	cc.mu.Lock()
+	defer cc.mu.Unlock()
+	if c := cc.entries[key].Value(); c != nil {
+		return c
+	}
+	c := &checker{}
+	cc.entries[key] = weak.Make(c)
+	runtime.AddCleanup(c, cc.drop, key)
+	return c
+}
+
+// drop forgets a checker that is gone, unless another has taken its place.
+func (cc *checkerCache) drop(key [sha256.Size]byte) {
+	cc.mu.Lock()
+	defer cc.mu.Unlock()
+	if cc.entries[key].Value() == nil {
+		delete(cc.entries, key)
+	}
 }
 
 func (c *checker) compile(schema json.RawMessage) {
 	if len(schema) == 0 { // a Tool that was not made by Parse
-		c.problem = "there is no input schema"
+		c.problem = "there is none"
 		return
 	}
 	if depthOf(schema) > 4*maxDepthLimit || !json.Valid(schema) {
-		c.problem = "the input schema is not valid JSON, or nests too deep"
+		c.problem = "it is not valid JSON, or nests too deep"
 		return
 	}
 	c.shape = newShape(schema)
@@ -46,12 +91,12 @@ func (c *checker) compile(schema json.RawMessage) {
 func (c *checker) resolve(schema json.RawMessage) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			err = fmt.Errorf("the validator failed: %v", r)
+			err = fmt.Errorf("it makes the validator fail: %v", r)
 		}
 	}()
 	var s jsonschema.Schema
 	if err := json.Unmarshal(schema, &s); err != nil {
-		return fmt.Errorf("the input schema cannot be read: %w", err)
+		return fmt.Errorf("it cannot be read: %w", err)
 	}
 	s.Schema = dialect(s.Schema)
 	s.ID = "" // only references within the schema are followed, and those need no base
@@ -59,7 +104,7 @@ func (c *checker) resolve(schema json.RawMessage) (err error) {
 		return err
 	}
 	if c.resolved, err = s.Resolve(nil); err != nil {
-		return fmt.Errorf("the input schema cannot be compiled: %w", err)
+		return fmt.Errorf("it cannot be compiled: %w", err)
 	}
 	return nil
 }
@@ -74,7 +119,7 @@ func dialect(uri string) string {
 	return ""
 }
 
-// validate checks arguments, given as text and as tree. checked is false if that is impossible or would cost too much.
+// validate checks a value, given as text and as tree. checked is false if that is impossible or would cost too much.
 func (c *checker) validate(raw json.RawMessage, tree *value) (checked bool, err error) {
 	if c.resolved == nil || !affordable(c.plan, tree) {
 		return false, nil

@@ -9,42 +9,53 @@ import (
 	"unicode/utf8"
 )
 
+// words are how sentences speak of the value that is checked and of what is in it.
+type words struct {
+	whole string // the value itself
+	part  string // something in it, by its path
+}
+
+var (
+	argumentWords = words{"the arguments object", "parameter"}
+	outputWords   = words{"the structured result", "field"}
+)
+
 // explain turns the validator's refusal of v into a sentence for an agent. The validator has judged already: what is looked
 // for here is only the best way to say why.
-func explain(failure error, v *value, s *shape) *ArgumentError {
+func (w words) explain(failure error, v *value, s *shape) *ArgumentError {
 	var typ *json.UnmarshalTypeError
 	if errors.As(failure, &typ) {
 		path, n := outOfRange(v, "")
-		return argumentErrorf(path, "parameter %q must be a number in range, got %s", cut(path, 120), show(n))
+		return argumentErrorf(path, "%s must be a number in range, got %s", w.subject(path), show(n))
 	}
-	if e := faultOf(v, s, "", 0); e != nil {
+	if e := w.faultOf(v, s, "", 0); e != nil {
 		return e
 	}
-	return translate(failure, v)
+	return w.translate(failure, v)
 }
 
 // faultOf finds the first value that does not fit its shape; nil if none is found.
-func faultOf(v *value, s *shape, path string, depth int) *ArgumentError {
+func (w words) faultOf(v *value, s *shape, path string, depth int) *ArgumentError {
 	if depth > 64 {
 		return nil
 	}
 	if kinds := s.kinds(); kinds != nil && !accepts(kinds, v) {
-		return argumentErrorf(path, "%s must be %s, got %s", subject(path), typesWanted(kinds), show(v.raw))
+		return argumentErrorf(path, "%s must be %s, got %s", w.subject(path), typesWanted(kinds), show(v.raw))
 	}
 	if s.enum != nil && !enumHas(s.enum, v) {
-		return argumentErrorf(path, "%s must be %s, got %s", subject(path), enumWanted(s.enum), show(v.raw))
+		return argumentErrorf(path, "%s must be %s, got %s", w.subject(path), enumWanted(s.enum), show(v.raw))
 	}
 	if want := boundBroken(v, s.bounds); want != "" {
-		return argumentErrorf(path, "%s must %s, got %s", subject(path), want, show(v.raw))
+		return argumentErrorf(path, "%s must %s, got %s", w.subject(path), want, show(v.raw))
 	}
 	inner := s.deep()
 	switch v.kind {
 	case '{':
-		return faultOfObject(v, inner, path, depth)
+		return w.faultOfObject(v, inner, path, depth)
 	case '[':
 		for i, item := range v.items {
 			if of := inner.item(i); of != nil {
-				if e := faultOf(item, of, fmt.Sprintf("%s[%d]", path, i), depth+1); e != nil {
+				if e := w.faultOf(item, of, fmt.Sprintf("%s[%d]", path, i), depth+1); e != nil {
 					return e
 				}
 			}
@@ -53,7 +64,7 @@ func faultOf(v *value, s *shape, path string, depth int) *ArgumentError {
 	return nil
 }
 
-func faultOfObject(v *value, s *shape, path string, depth int) *ArgumentError {
+func (w words) faultOfObject(v *value, s *shape, path string, depth int) *ArgumentError {
 	given := make(map[string]bool, len(v.fields))
 	for _, m := range v.fields {
 		given[m.key] = m.val != nil
@@ -61,7 +72,7 @@ func faultOfObject(v *value, s *shape, path string, depth int) *ArgumentError {
 	for _, key := range s.required {
 		if !given[key] {
 			at := joinPath(path, key)
-			return argumentErrorf(at, "missing required parameter %q%s", cut(at, 120), paramHint(s.properties[key]))
+			return argumentErrorf(at, "missing required %s %q%s", w.part, cut(at, 120), paramHint(s.properties[key]))
 		}
 	}
 	for _, m := range v.fields {
@@ -71,11 +82,11 @@ func faultOfObject(v *value, s *shape, path string, depth int) *ArgumentError {
 		at := joinPath(path, m.key)
 		switch of := s.property(m.key); {
 		case of != nil:
-			if e := faultOf(m.val, of, at, depth+1); e != nil {
+			if e := w.faultOf(m.val, of, at, depth+1); e != nil {
 				return e
 			}
 		case s.closed && !s.patterned:
-			return argumentErrorf(at, "unknown parameter %q, must be one of %s", cut(at, 120), quoteList(s.names))
+			return argumentErrorf(at, "unknown %s %q, must be one of %s", w.part, cut(at, 120), quoteList(s.names))
 		}
 	}
 	return nil
@@ -97,11 +108,11 @@ func paramHint(s *shape) string {
 }
 
 // subject names what a sentence is about.
-func subject(path string) string {
+func (w words) subject(path string) string {
 	if path == "" {
-		return "the arguments object"
+		return w.whole
 	}
-	return fmt.Sprintf("parameter %q", cut(path, 120))
+	return fmt.Sprintf("%s %q", w.part, cut(path, 120))
 }
 
 func typesWanted(kinds []string) string {

@@ -158,6 +158,12 @@ func TestManyProblemsAndToolsStayCheap(t *testing.T) {
 		"bad reports":    `{"tools":[],"problems":[` + strings.TrimSuffix(strings.Repeat(`{},`, 500_000), ",") + `]}`,
 		"unknown fields": `{"tools":[]` + strings.Repeat(`,"x":1`, 1_000_000) + `}`,
 		"many params":    `{"tools":[{"name":"a","params":{` + strings.TrimSuffix(strings.Repeat(`"p":"string",`, 200_000), ",") + `}}]}`,
+		"bad prompts":    `{"tools":[],"prompts":[` + strings.TrimSuffix(strings.Repeat(`7,`, 500_000), ",") + `]}`,
+		"arguments":      `{"tools":[],"prompts":[{"name":"a","arguments":[` + strings.TrimSuffix(strings.Repeat(`{"name":"x"},`, 200_000), ",") + `]}]}`,
+		"same prompts":   `{"tools":[],"prompts":[` + strings.TrimSuffix(strings.Repeat(`{"name":"a"},`, 200_000), ",") + `]}`,
+		"bad resources":  `{"tools":[],"resources":[` + strings.TrimSuffix(strings.Repeat(`{"uri":"page:x"},`, 200_000), ",") + `]}`,
+		"braces":         `{"tools":[],"resourceTemplates":[{"uriTemplate":"` + strings.Repeat("{", 1<<20) + `"}]}`,
+		"audience":       `{"tools":[],"resources":[{"uri":"a","annotations":{"audience":[` + strings.TrimSuffix(strings.Repeat(`"user",`, 500_000), ",") + `]}}]}`,
 		"icons":          `{"tools":[{"name":"a","icons":[` + strings.TrimSuffix(strings.Repeat(`{},`, 500_000), ",") + `]}]}`,
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -6,7 +6,11 @@ import "time"
 type Limits struct {
 	// Tools is the number of tools of one page; default [DefaultTools]. The first ones are kept.
 	Tools int
-	// NameBytes is the length of a tool's own name, in bytes; default 256. It also bounds titles and the page's label.
+	// Prompts is the number of prompts of one page, Resources that of its resources and resource templates together;
+	// default 512 each. The first ones are kept.
+	Prompts, Resources int
+	// NameBytes is the length of the own name of a tool, prompt or argument, in bytes; default 256. It also bounds titles and
+	// the page's label.
 	NameBytes int
 	// DescriptionBytes is the length of a description, in bytes; default 8 KiB. Longer ones are cut.
 	DescriptionBytes int
@@ -30,6 +34,14 @@ const (
 	maxTimeout     = 24 * time.Hour
 	maxIcons       = 8
 	maxDepthLimit  = 300
+	maxMIMEBytes   = 255
+	// maxPromptArguments is the number of arguments of one prompt.
+	maxPromptArguments = 100
+	// maxOwnURIBytes is the length of a page's own URI or template, before and after it is percent-encoded; maxVariables is the
+	// number of variables of one template, and maxURIBytes the length of a URI that a client asks for.
+	maxOwnURIBytes = 2048
+	maxVariables   = 32
+	maxURIBytes    = 8 << 10
 	// decoderDepth is where encoding/json gives up.
 	decoderDepth = 10_000
 )
@@ -42,6 +54,8 @@ func (l Limits) withDefaults() Limits {
 		}
 	}
 	fill(&l.Tools, DefaultTools)
+	fill(&l.Prompts, DefaultTools)
+	fill(&l.Resources, DefaultTools)
 	fill(&l.NameBytes, 256)
 	fill(&l.DescriptionBytes, 8<<10)
 	fill(&l.SummaryBytes, 4<<10)

@@ -19,26 +19,35 @@ type Manifest struct {
 	URL, Title string
 	// Tools are those fit to publish, in the page's order, no two with the same name.
 	Tools []*Tool
-	// Problems are the tools that were refused, or accepted without a part, and why. At most 100; the last one then says
-	// how many more there were.
+	// Prompts are those fit to publish, in the page's order, no two with the same name.
+	Prompts []*Prompt
+	// Resources are those fit to publish: first those with a URI, then the templates, each in the page's order. No two of
+	// either are published as the same.
+	Resources []*Resource
+	// Problems are the tools, prompts and resources that were refused, or accepted without a part, and why. At most 100; the
+	// last one then says how many more there were.
 	Problems []Problem
 }
 
-// Problem is one thing that a page should mend in its tools.
+// Problem is one thing that a page should mend in what it declares.
 type Problem struct {
-	// Name is the tool's name, cleaned; "" if it has none.
+	// Kind tells what it is about: "prompt", "resource" (templates among them), or "" for a tool.
+	Kind string `json:"kind,omitempty"`
+	// Name is the name of the tool or prompt, or the URI of the resource, cleaned; "" if it has none.
 	Name string `json:"name"`
-	// Index is the tool's place in the page's list, from 0; -1 if the page's own script reported none.
+	// Index is its place in the page's list, from 0; -1 if the page's own script reported none. Resources and templates are
+	// two lists.
 	Index int `json:"index"`
 	// Reason is one sentence for the page's developer.
 	Reason string `json:"reason"`
 }
 
-// Parse reads a register_tools frame: one JSON object with tools, and optionally summary, appLabel, url, title and
-// problems (tools that the page's own script had to skip). Other members are ignored, names are matched exactly.
+// Parse reads a register_tools frame: one JSON object with tools, and optionally prompts, resources, resourceTemplates,
+// summary, appLabel, url, title and problems (what the page's own script had to skip). Other members are ignored, names are
+// matched exactly.
 //
-// It fails, with a sentence for the page, only if the frame is no JSON object or has no array of tools. A tool that
-// cannot be published is skipped and listed in Problems; so are parts of a tool that had to be dropped.
+// It fails, with a sentence for the page, only if the frame is no JSON object or has no array of tools. A tool, prompt or
+// resource that cannot be published is skipped and listed in Problems; so are parts of one that had to be dropped.
 func Parse(frame []byte, l Limits) (*Manifest, error) {
 	l = l.withDefaults()
 	if !utf8.Valid(frame) {
@@ -51,7 +60,8 @@ func Parse(frame []byte, l Limits) (*Manifest, error) {
 	if kindOf(frame) != "an object" {
 		return nil, fmt.Errorf("register_tools must be a JSON object with a tools array, not %s", kindOf(frame))
 	}
-	top, ok := pick(frame, "tools", "summary", "appLabel", "url", "title", "problems")
+	top, ok := pick(frame, "tools", "prompts", "resources", "resourceTemplates", "summary", "appLabel",
+		"url", "title", "problems")
 	if !ok {
 		return nil, errors.New("register_tools is not a well-formed object: send valid JSON")
 	}
@@ -71,6 +81,8 @@ func Parse(frame []byte, l Limits) (*Manifest, error) {
 	if !m.parseTools(top["tools"], l, &problems) {
 		return nil, errors.New("tools in register_tools is not a well-formed array: send valid JSON")
 	}
+	m.parsePrompts(top["prompts"], l, &problems)
+	m.parseResources(top["resources"], top["resourceTemplates"], l, &problems)
 	problems.addReported(top["problems"], l)
 	m.Problems = problems.done()
 	return m, nil
@@ -84,38 +96,13 @@ func textField(raw json.RawMessage, maxBytes int, multiline bool) string {
 
 // parseTools fills m.Tools and reports whether raw is an array.
 func (m *Manifest) parseTools(raw json.RawMessage, l Limits, problems *problemList) bool {
-	total := 0
-	at := map[string][]int{} // name → indexes of the good tools that have it
-	last := map[string]*Tool{}
-	var order []string // of names, by their last place
-	ok := eachItem(raw, func(raw json.RawMessage) bool {
-		index := total
-		if total++; index >= l.Tools {
-			return true
-		}
+	list := lister[*Tool]{what: "tool", key: "name", limit: l.Tools}
+	list.parse = func(raw json.RawMessage) (*Tool, string, *draft) {
 		t, d := parseTool(raw, l)
-		for _, note := range d.notes {
-			problems.add(d.name, index, note+"; the tool itself is kept")
-		}
-		if d.err != nil {
-			problems.add(d.name, index, d.err.Error())
-			return true
-		}
-		at[t.Name] = append(at[t.Name], index)
-		last[t.Name] = t
-		order = append(order, t.Name)
-		return true
-	})
-	seen := map[string]int{}
-	for _, name := range order {
-		places := at[name]
-		if seen[name]++; seen[name] == len(places) {
-			m.Tools = append(m.Tools, last[name])
-		}
-		if len(places) > 1 && seen[name] == 1 {
-			problems.add(name, places[0], duplicateReason(places))
-		}
+		return t, d.name, d
 	}
+	total, ok := list.read(raw, problems)
+	m.Tools = list.items
 	if total > l.Tools {
 		problems.first(Problem{Index: l.Tools, Reason: fmt.Sprintf(
 			"the page declares %d tools and the limit is %d: the first %[2]d are kept", total, l.Tools)})
@@ -123,8 +110,119 @@ func (m *Manifest) parseTools(raw json.RawMessage, l Limits, problems *problemLi
 	return ok
 }
 
-// duplicateReason says which of the tools at those places, which share a name, is used.
-func duplicateReason(places []int) string {
+// parsePrompts fills m.Prompts. Unlike tools they may be absent, and what is no array is only a problem.
+func (m *Manifest) parsePrompts(raw json.RawMessage, l Limits, problems *problemList) {
+	if !present(raw) {
+		return
+	}
+	list := lister[*Prompt]{what: "prompt", kind: "prompt", key: "name", limit: l.Prompts}
+	list.parse = func(raw json.RawMessage) (*Prompt, string, *draft) {
+		p, d := parsePrompt(raw, l)
+		return p, d.name, d
+	}
+	total, ok := list.read(raw, problems)
+	if !ok {
+		problems.add("prompt", "", -1, "prompts must be an array, not "+kindOf(raw))
+	}
+	m.Prompts = list.items
+	if total > l.Prompts {
+		problems.first(Problem{Kind: "prompt", Index: l.Prompts, Reason: fmt.Sprintf(
+			"the page declares %d prompts and the limit is %d: the first %[2]d are kept", total, l.Prompts)})
+	}
+}
+
+// parseResources fills m.Resources.
+func (m *Manifest) parseResources(static, templates json.RawMessage, l Limits, problems *problemList) {
+	sum, left := 0, l.Resources
+	for _, from := range []struct {
+		raw      json.RawMessage
+		member   string
+		key      string
+		template bool
+	}{{static, "resources", "URI", false}, {templates, "resourceTemplates", "URI template", true}} {
+		if !present(from.raw) {
+			continue
+		}
+		list := lister[*Resource]{what: "resource", kind: "resource", key: from.key, limit: left}
+		list.parse = func(raw json.RawMessage) (*Resource, string, *draft) {
+			r, d := parseResource(raw, from.template, l)
+			if d.err != nil {
+				return nil, "", d
+			}
+			// What is published the same way is the same: cart and /cart.
+			return r, r.Fallback(""), d
+		}
+		total, ok := list.read(from.raw, problems)
+		if !ok {
+			problems.add("resource", "", -1, from.member+" must be an array, not "+kindOf(from.raw))
+		}
+		m.Resources = append(m.Resources, list.items...)
+		sum += total
+		left -= min(total, left)
+	}
+	if sum > l.Resources {
+		problems.first(Problem{Kind: "resource", Index: -1, Reason: fmt.Sprintf(
+			"the page declares %d resources and templates and the limit is %d: the first %[2]d are kept", sum, l.Resources)})
+	}
+}
+
+// lister reads one array of the frame.
+type lister[T any] struct {
+	what  string // for messages
+	kind  string // of problems
+	key   string // what no two items may share, for messages
+	limit int
+	// parse reads one item and returns its key. The item counts only if d.err is nil.
+	parse func(raw json.RawMessage) (item T, key string, d *draft)
+	items []T
+}
+
+// read fills items with the good ones; of those with the same key the last one, in its place. It returns how many there are in
+// all, and whether raw is an array.
+func (li *lister[T]) read(raw json.RawMessage, problems *problemList) (total int, ok bool) {
+	type place struct {
+		index int
+		item  T
+		name  string
+	}
+	at := map[string][]place{}
+	var order []string // of keys, by each place
+	ok = eachItem(raw, func(raw json.RawMessage) bool {
+		index := total
+		if total++; index >= li.limit {
+			return true
+		}
+		item, key, d := li.parse(raw)
+		for _, note := range d.notes {
+			problems.add(li.kind, d.name, index, note+"; the "+li.what+" itself is kept")
+		}
+		if d.err != nil {
+			problems.add(li.kind, d.name, index, d.err.Error())
+			return true
+		}
+		at[key] = append(at[key], place{index, item, d.name})
+		order = append(order, key)
+		return true
+	})
+	seen := map[string]int{}
+	for _, key := range order {
+		places := at[key]
+		if seen[key]++; seen[key] == len(places) {
+			li.items = append(li.items, places[len(places)-1].item)
+		}
+		if len(places) > 1 && seen[key] == 1 {
+			var indexes []int
+			for _, p := range places {
+				indexes = append(indexes, p.index)
+			}
+			problems.add(li.kind, places[0].name, indexes[0], duplicateReason(li.key, indexes))
+		}
+	}
+	return total, ok
+}
+
+// duplicateReason says which of the items at those places, which share a key, is used.
+func duplicateReason(key string, places []int) string {
 	final := places[len(places)-1]
 	earlier := places[:len(places)-1]
 	more := ""
@@ -133,8 +231,8 @@ func duplicateReason(places []int) string {
 		earlier = earlier[:5]
 	}
 	list := strings.Trim(fmt.Sprint(earlier), "[]")
-	return fmt.Sprintf("the same name is declared at positions %s%s and %d (from 0): the last one, at %[3]d, is used",
-		strings.ReplaceAll(list, " ", ", "), more, final)
+	return fmt.Sprintf("the same %s is declared at positions %s%s and %d (from 0): the last one, at %[4]d, is used",
+		key, strings.ReplaceAll(list, " ", ", "), more, final)
 }
 
 // problemList gathers problems up to a bound.
@@ -143,13 +241,13 @@ type problemList struct {
 	dropped int
 }
 
-func (p *problemList) add(name string, index int, reason string) {
+func (p *problemList) add(kind, name string, index int, reason string) {
 	// One place is kept for the closing remark.
 	if len(p.list) >= maxProblems-1 {
 		p.dropped++
 		return
 	}
-	p.list = append(p.list, Problem{Clean(name, 256, false), index, Clean(reason, maxReasonBytes, false)})
+	p.list = append(p.list, Problem{kind, Clean(name, 256, false), index, Clean(reason, maxReasonBytes, false)})
 }
 
 // first puts a problem in front, where no bound drops it.
@@ -164,7 +262,7 @@ func (p *problemList) first(problem Problem) {
 // addReported merges what the page's own script reported. It is foreign text like everything else.
 func (p *problemList) addReported(raw json.RawMessage, l Limits) {
 	eachItem(raw, func(raw json.RawMessage) bool {
-		f, ok := pick(raw, "name", "index", "reason")
+		f, ok := pick(raw, "kind", "name", "index", "reason")
 		if !ok {
 			return true
 		}
@@ -176,7 +274,11 @@ func (p *problemList) addReported(raw json.RawMessage, l Limits) {
 		if reason == "" {
 			reason = "refused by the page's own script"
 		}
-		p.add(textField(f["name"], l.NameBytes, false), index, reason)
+		kind, _ := unquote(f["kind"])
+		if kind != "prompt" && kind != "resource" {
+			kind = ""
+		}
+		p.add(kind, textField(f["name"], l.NameBytes, false), index, reason)
 		return true
 	})
 }

@@ -191,7 +191,7 @@ func TestProblemsOfThePageAreMerged(t *testing.T) {
 	if err != nil || len(m.Problems) != 4 {
 		t.Fatalf("%+v, %v", m, err)
 	}
-	if p := m.Problems[1]; p != (Problem{"save", 3, "fn is missing"}) {
+	if p := m.Problems[1]; p != (Problem{"", "save", 3, "fn is missing"}) {
 		t.Errorf("got %+v", p)
 	}
 	if p := m.Problems[2]; p.Index != -1 || p.Reason == "" {

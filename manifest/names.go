@@ -32,21 +32,87 @@ const separator = "__"
 // The result matches ^[a-z][A-Za-z0-9_-]*$ and has no two names that differ only in case. It depends on the set of names
 // alone, not on the order of tools. A prefix that is no [Slug] is made one.
 func PublishedNames(prefix string, tools []*Tool, max int) []string {
+	return publishedNames(prefix, toolNames(tools), max)
+}
+
+// PublishedPromptNames is [PublishedNames] for prompts.
+func PublishedPromptNames(prefix string, prompts []*Prompt, max int) []string {
+	return publishedNames(prefix, promptNames(prompts), max)
+}
+
+// BareToolNames returns the names under which clients see the tools of a page that is published without prefix, in the order of
+// tools: the tool's own name where that is fit, else the one that [PublishedNames] gives.
+//
+// A name is fit if it matches ^[a-z][A-Za-z0-9_-]*$, is at most max bytes long (0 and small ones as in PublishedNames), has no
+// "__" in it, is not taken, and no other tool has a fit one that differs in case only. A nil taken means that no name is.
+func BareToolNames(prefix string, tools []*Tool, max int, taken func(string) bool) []string {
+	return bareNames(prefix, toolNames(tools), max, taken)
+}
+
+// BarePromptNames is [BareToolNames] for prompts.
+func BarePromptNames(prefix string, prompts []*Prompt, max int, taken func(string) bool) []string {
+	return bareNames(prefix, promptNames(prompts), max, taken)
+}
+
+func toolNames(tools []*Tool) []string {
+	out := make([]string, len(tools))
+	for i, t := range tools {
+		out[i] = t.Name
+	}
+	return out
+}
+
+func promptNames(prompts []*Prompt) []string {
+	out := make([]string, len(prompts))
+	for i, p := range prompts {
+		out[i] = p.Name
+	}
+	return out
+}
+
+// bareNames needs no look at the prefixed names: those have a "__", bare ones never.
+func bareNames(prefix string, own []string, max int, taken func(string) bool) []string {
+	out := publishedNames(prefix, own, max)
+	max = maxName(max)
+	fit := make([]bool, len(own))
+	count := map[string]int{}
+	for i, name := range own {
+		fit[i] = name != "" && 'a' <= name[0] && name[0] <= 'z' && sanitize(name) == name && len(name) <= max &&
+			!strings.Contains(name, separator) && (taken == nil || !taken(name))
+		if fit[i] {
+			count[strings.ToLower(name)]++
+		}
+	}
+	for i, name := range own {
+		if fit[i] && count[strings.ToLower(name)] == 1 {
+			out[i] = name
+		}
+	}
+	return out
+}
+
+// maxName returns the length that max stands for.
+func maxName(max int) int {
 	if max <= 0 {
-		max = DefaultMaxName
+		return DefaultMaxName
 	}
 	if max < MinMaxName {
-		max = MinMaxName
+		return MinMaxName
 	}
+	return max
+}
+
+func publishedNames(prefix string, own []string, max int) []string {
+	max = maxName(max)
 	namer := namer{head: Slug(prefix) + separator}
 	namer.room = max - len(namer.head)
-	out := make([]string, len(tools))
-	digits := make([]int, len(tools))
-	for i, t := range tools {
-		out[i] = namer.name(t.Name, 0)
+	out := make([]string, len(own))
+	digits := make([]int, len(own))
+	for i, name := range own {
+		out[i] = namer.name(name, 0)
 		if len(out[i]) > max {
 			digits[i] = hashDigits
-			out[i] = namer.name(t.Name, hashDigits)
+			out[i] = namer.name(name, hashDigits)
 		}
 	}
 	most := min(namer.room-1, sha256.Size*2)
@@ -57,10 +123,10 @@ func PublishedNames(prefix string, tools []*Tool, max int) []string {
 		}
 		for _, i := range clash {
 			digits[i] = min(cmp.Or(digits[i]*2, hashDigits), most)
-			out[i] = namer.name(tools[i].Name, digits[i])
+			out[i] = namer.name(own[i], digits[i])
 		}
 	}
-	namer.settle(out, tools, most)
+	namer.settle(out, own, most)
 	return out
 }
 
@@ -87,16 +153,16 @@ func (n namer) hashed(own, hashee string, digits int) string {
 
 // settle gives names that are equal in every digit of hash (which takes a page that searched for such) other ones, by
 // rank in sorted order, so that the outcome still depends on the set of names only.
-func (n namer) settle(out []string, tools []*Tool, digits int) {
+func (n namer) settle(out, own []string, digits int) {
 	clash := clashes(out)
-	slices.SortFunc(clash, func(i, j int) int { return cmp.Compare(tools[i].Name, tools[j].Name) })
+	slices.SortFunc(clash, func(i, j int) int { return cmp.Compare(own[i], own[j]) })
 	taken := map[string]bool{}
 	for _, name := range out {
 		taken[strings.ToLower(name)] = true
 	}
 	for _, i := range clash {
 		for salt := 1; taken[strings.ToLower(out[i])]; salt++ {
-			out[i] = n.hashed(tools[i].Name, tools[i].Name+"\x00"+strconv.Itoa(salt), digits)
+			out[i] = n.hashed(own[i], own[i]+"\x00"+strconv.Itoa(salt), digits)
 		}
 		taken[strings.ToLower(out[i])] = true
 	}

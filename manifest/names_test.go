@@ -173,7 +173,7 @@ func TestNamesEqualInEveryDigitAreSettledBySortedOrder(t *testing.T) {
 	n := namer{head: "shop__", room: 20}
 	for _, order := range [][]string{{"a", "b", "c"}, {"c", "a", "b"}} {
 		out := []string{"shop__x_0", "shop__X_0", "shop__x_0"}
-		n.settle(out, tools(order...), 19)
+		n.settle(out, order, 19)
 		checkNames(t, out, 26)
 		if got := out[slices.Index(order, "a")]; got != "shop___"+sha("a\x001")[:19] {
 			t.Errorf("a: %q", got)
@@ -215,4 +215,36 @@ func FuzzPublishedNames(f *testing.F) {
 		}
 		checkNames(t, got, maxOf(max, MinMaxName))
 	})
+}
+
+func TestBareNames(t *testing.T) {
+	long := strings.Repeat("n", DefaultMaxName)
+	own := []string{"save", "list_items-2", "Save", "a.b", "a__b", "A", "1x", "_x", "ping", "x", "X", long, long + "n", "é", "y", "y"}
+	want := []string{"save", "list_items-2", "p__Save", "p__a_b", "p__a__b", "p__A", "p__1x", "p___x", "p__ping", "x", "p__X", long, "", "p___", "", ""}
+	var prompts []*Prompt
+	for _, name := range own {
+		prompts = append(prompts, &Prompt{Name: name})
+	}
+	taken := func(name string) bool { return name == "ping" }
+	got := BareToolNames("p", tools(own...), 0, taken)
+	if again := BarePromptNames("p", prompts, 0, taken); !slices.Equal(again, got) {
+		t.Errorf("prompts %q; want as tools %q", again, got)
+	}
+	checkNames(t, got, DefaultMaxName)
+	prefixed := PublishedNames("p", tools(own...), 0)
+	hash := regexp.MustCompile(`_[0-9a-f]{8,}$`)
+	for i := range own {
+		if want[i] == "" {
+			want[i] = prefixed[i]
+		}
+		if hash.ReplaceAllString(got[i], "") != hash.ReplaceAllString(want[i], "") {
+			t.Errorf("%q is published as %q; want %q", own[i], got[i], want[i])
+		}
+	}
+	if got := BareToolNames("p", tools("ping", "Ping2", "ping2"), 0, nil); got[0] != "ping" || got[2] != "ping2" {
+		t.Errorf("nothing taken: %q", got)
+	}
+	if got := PublishedPromptNames("p", prompts, 0); !slices.Equal(got, prefixed) {
+		t.Errorf("got %q; want %q", got, prefixed)
+	}
 }

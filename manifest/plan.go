@@ -66,11 +66,11 @@ func newPlan(root *jsonschema.Schema) (*plan, error) {
 // add plans s and the schemas inside of it.
 func (b *planner) add(s *jsonschema.Schema, path string) (*plan, error) {
 	if s == nil {
-		return nil, fmt.Errorf("the input schema has null instead of a schema at %q", quotable("#"+path))
+		return nil, fmt.Errorf("it has null instead of a schema at %q", quotable("#"+path))
 	}
 	b.paths += len(path)
 	if len(b.plans) >= maxSubschemas || b.paths > maxPathBytes {
-		return nil, errors.New("the input schema has too many parts")
+		return nil, errors.New("it has too many parts")
 	}
 	p := &plan{schema: s, path: path}
 	b.plans[path] = p
@@ -97,9 +97,9 @@ func (b *planner) local(p *plan) error {
 	s := p.schema
 	switch {
 	case s.DynamicRef != "":
-		return errors.New("the input schema uses $dynamicRef, which is not checked")
+		return errors.New("it uses $dynamicRef, which is not checked")
 	case s.ID != "":
-		return errors.New("the input schema has an $id below the top, which is not checked")
+		return errors.New("it has an $id below the top, which is not checked")
 	}
 	if m := s.MultipleOf; m != nil && (*m != math.Trunc(*m) || *m == 0) {
 		s.MultipleOf = nil
@@ -121,13 +121,13 @@ func (b *planner) local(p *plan) error {
 	for _, re := range patterns {
 		size, err := patternSize(re)
 		if err != nil {
-			return fmt.Errorf("the input schema has a regular expression that cannot be checked: %w", err)
+			return fmt.Errorf("it has a regular expression that cannot be checked: %w", err)
 		}
 		p.work += int64(size)
 		b.patterns += size
 	}
 	if b.patterns > maxPatternSize {
-		return errors.New("the input schema has too large regular expressions")
+		return errors.New("it has too large regular expressions")
 	}
 	return nil
 }
@@ -140,7 +140,7 @@ func (b *planner) link(p *plan) error {
 	}
 	segments, ok := pointerSegments(ref)
 	if !ok {
-		return fmt.Errorf("the input schema refers to %q: only references within it, such as #/$defs/x, are checked", quotable(ref))
+		return fmt.Errorf("it refers to %q: only references within it, such as #/$defs/x, are checked", quotable(ref))
 	}
 	var path strings.Builder
 	for _, seg := range segments {
@@ -148,7 +148,7 @@ func (b *planner) link(p *plan) error {
 	}
 	to := b.plans[path.String()]
 	if to == nil {
-		return fmt.Errorf("the input schema refers to %q, which it does not have", quotable(ref))
+		return fmt.Errorf("it refers to %q, which it does not have", quotable(ref))
 	}
 	to.target = true
 	p.edges = append(p.edges, edge{relation: sameValue, to: to})
@@ -161,7 +161,7 @@ func (p *plan) measure() error {
 	case p.size > 0:
 		return nil
 	case p.size < 0:
-		return fmt.Errorf("the input schema refers to itself without end at %q", quotable("#"+p.path))
+		return fmt.Errorf("it refers to itself without end at %q", quotable("#"+p.path))
 	}
 	p.size = -1
 	n := int64(1)
@@ -173,7 +173,7 @@ func (p *plan) measure() error {
 			return err
 		}
 		if n += e.to.size; n > maxInPlace {
-			return fmt.Errorf("the input schema has too many alternatives at %q", quotable("#"+p.path))
+			return fmt.Errorf("it has too many alternatives at %q", quotable("#"+p.path))
 		}
 	}
 	p.size = n

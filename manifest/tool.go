@@ -32,7 +32,7 @@ type Tool struct {
 	// to a client.
 	Digest string
 
-	checker checker
+	input, output lazyChecker
 }
 
 // Origin is what a dynamic tool was made from.
@@ -45,7 +45,7 @@ type Origin struct {
 	Path string `json:"path,omitempty"`
 }
 
-// reservedNames are calls that the page's own script answers.
+// reservedName reports whether a call of that name is answered by the page's own script.
 func reservedName(name string) bool {
 	return name == "__register_tool_by_path__" || name == "__register_tool_by_code__" || name == "__unregister_tool__"
 }
@@ -85,28 +85,47 @@ func parseTool(raw json.RawMessage, l Limits) (*Tool, *draft) {
 }
 
 func (t *Tool) parseName(f map[string]json.RawMessage, l Limits, d *draft) error {
-	raw := f["name"]
-	if !present(raw) {
-		return errors.New("the name is missing")
+	name, err := ownName(f["name"], l, d)
+	if err != nil {
+		return err
 	}
-	name, ok := unquote(raw)
-	if !ok {
-		return fmt.Errorf("the name must be text, not %s", kindOf(raw))
-	}
-	d.name = name
-	switch {
-	case Clean(name, 0, false) == "":
-		return errors.New("the name is empty")
-	case len(name) > l.NameBytes:
-		return fmt.Errorf("the name is %d bytes long, the limit is %d", len(name), l.NameBytes)
-	case strings.ContainsRune(name, '\uFFFD'):
-		// Half a surrogate pair decodes to this, and then no call would find its way back.
-		return errors.New("the name is not valid Unicode text")
-	case reservedName(name):
+	if reservedName(name) {
 		return fmt.Errorf("the name %s is reserved", name)
 	}
 	t.Name = name
 	return nil
+}
+
+// ownName reads a page's own name for something.
+func ownName(raw json.RawMessage, l Limits, d *draft) (string, error) {
+	if !present(raw) {
+		return "", errors.New("the name is missing")
+	}
+	name, ok := unquote(raw)
+	if !ok {
+		return "", fmt.Errorf("the name must be text, not %s", kindOf(raw))
+	}
+	d.name = name
+	switch {
+	case Clean(name, 0, false) == "":
+		return "", errors.New("the name is empty")
+	case len(name) > l.NameBytes:
+		return "", fmt.Errorf("the name is %d bytes long, the limit is %d", len(name), l.NameBytes)
+	case strings.ContainsRune(name, '\uFFFD'):
+		// Half a surrogate pair decodes to this, and then no call would find its way back.
+		return "", errors.New("the name is not valid Unicode text")
+	}
+	return name, nil
+}
+
+// parseTexts reads the optional title and description.
+func parseTexts(f map[string]json.RawMessage, l Limits, d *draft) (title, description string) {
+	for _, key := range []string{"title", "description"} {
+		if raw := f[key]; present(raw) && kindOf(raw) != "text" {
+			d.notef("%s was dropped: it must be text, not %s", key, kindOf(raw))
+		}
+	}
+	return textField(f["title"], l.NameBytes, false), textField(f["description"], l.DescriptionBytes, true)
 }
 
 func (t *Tool) parseDescription(f map[string]json.RawMessage, l Limits, d *draft) error {
@@ -149,21 +168,25 @@ func (t *Tool) parseInput(f map[string]json.RawMessage, l Limits, _ *draft) (err
 	return err
 }
 
-func (t *Tool) parseTimeout(f map[string]json.RawMessage, _ Limits, _ *draft) error {
-	raw := f["timeoutMs"]
+func (t *Tool) parseTimeout(f map[string]json.RawMessage, _ Limits, _ *draft) (err error) {
+	t.Timeout, err = parseTimeout(f["timeoutMs"])
+	return err
+}
+
+// parseTimeout reads timeoutMs; 0 means that there is none.
+func parseTimeout(raw json.RawMessage) (time.Duration, error) {
 	if !present(raw) {
-		return nil
+		return 0, nil
 	}
 	ms, ok := number(raw)
 	if !ok || ms <= 0 {
-		return fmt.Errorf("timeoutMs must be a positive number of milliseconds, got %q", quotable(string(raw)))
+		return 0, fmt.Errorf("timeoutMs must be a positive number of milliseconds, got %q", quotable(string(raw)))
 	}
 	if ms > float64(maxTimeout.Milliseconds()) {
-		return fmt.Errorf("timeoutMs must be at most 24 hours, got %q", quotable(string(raw)))
+		return 0, fmt.Errorf("timeoutMs must be at most 24 hours, got %q", quotable(string(raw)))
 	}
 	// Never 0, which would mean the default.
-	t.Timeout = max(time.Duration(ms*float64(time.Millisecond)), 1)
-	return nil
+	return max(time.Duration(ms*float64(time.Millisecond)), 1), nil
 }
 
 // parseOptional reads what can be dropped without harm to the tool.
@@ -231,9 +254,7 @@ func boundedJSON(raw json.RawMessage, what string, l Limits) (json.RawMessage, e
 	return slices.Clip(out), nil
 }
 
-// digest hashes what is published. Each part goes in with its length, so that no two tools read the same.
 func (t *Tool) digest() string {
-	h := sha256.New()
 	parts := []string{t.Name, t.Title, t.Description, string(t.InputSchema), string(t.OutputSchema), string(t.Example),
 		string(t.Annotations), string(t.Icons)}
 	if t.Dynamic {
@@ -242,6 +263,12 @@ func (t *Tool) digest() string {
 	if o := t.Origin; o != nil {
 		parts = append(parts, o.Kind, o.Code, o.Path)
 	}
+	return digestOf(parts)
+}
+
+// digestOf hashes what is published. Each part goes in with its length, so that no two lists read the same.
+func digestOf(parts []string) string {
+	h := sha256.New()
 	for _, p := range parts {
 		var n [8]byte
 		binary.BigEndian.PutUint64(n[:], uint64(len(p)))

@@ -6,7 +6,7 @@ import (
 
 // translate turns the validator's own text into a sentence. The text is a row of "validating <JSON pointer>: ", outermost
 // first, and what went wrong.
-func translate(failure error, v *value) *ArgumentError {
+func (w words) translate(failure error, v *value) *ArgumentError {
 	text := failure.Error()
 	pointer := ""
 	for {
@@ -31,13 +31,13 @@ func translate(failure error, v *value) *ArgumentError {
 		{"oneOf: ", "fits none of the forms that the schema allows (oneOf)"},
 		{"not: ", "has a form that the schema rules out (not)"},
 		{"contains: ", "has no item of the kind that the schema asks for (contains)"},
-		{"unexpected additional properties", "has parameters that the schema does not allow"},
+		{"unexpected additional properties", "has " + w.part + "s that the schema does not allow"},
 	} {
 		if strings.HasPrefix(text, known.prefix) {
-			return argumentErrorf(path, "%s %s, got %s", subject(path), known.sentence, show(at.raw))
+			return argumentErrorf(path, "%s %s, got %s", w.subject(path), known.sentence, show(at.raw))
 		}
 	}
-	return argumentErrorf(path, "%s does not fit the schema: %s", subject(path), what)
+	return argumentErrorf(path, "%s does not fit the schema: %s", w.subject(path), what)
 }
 
 // follow goes down the arguments along the properties in a pointer into the schema, as far as they lead.
