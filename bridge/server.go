@@ -136,6 +136,7 @@ func New(ctx context.Context, opts Options) (*Server, error) {
 		return local || slices.Contains(allowed, origin) || file.Allows(origin)
 	}
 	opts.Tenant.IsWorkspace = file.IsWorkspace
+	opts.Tenant.Reserved = agent.IsBuiltin
 	s.registry = tenant.NewRegistry(opts.Tenant)
 	opts.Agent.Workspace = file.Workspace
 	opts.Page.RefuseCode = opts.Agent.PageCode == agent.RefuseCode

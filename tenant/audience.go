@@ -45,13 +45,17 @@ func (a *audience) only() *View {
 // tell tells every view that it may see something else now. No lock of this
 // package may be held.
 func (a *audience) tell() {
+	for _, v := range a.all() {
+		v.notify()
+	}
+}
+
+func (a *audience) all() []*View {
 	a.mu.Lock()
+	defer a.mu.Unlock()
 	views := make([]*View, 0, len(a.views))
 	for v := range a.views {
 		views = append(views, v)
 	}
-	a.mu.Unlock()
-	for _, v := range views {
-		v.notify()
-	}
+	return views
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -14,16 +15,21 @@ import (
 // eventsKept bounds what a page may say of one call ahead of its caller.
 const eventsKept = 64
 
-// Call is one request to run a page's tool.
+// Call is one request to a page.
 type Call struct {
-	// Args is an object that has been checked.
+	// Args are those of a tool, an object that has been checked; for the other
+	// methods see [CallFrame].
 	Args  json.RawMessage
 	Agent Agent
-	// OnEvent hears what the page says meanwhile, in the goroutine that calls
-	// [Page.Call]. Nil: nobody listens.
+	// OnEvent hears what the page says meanwhile, in the goroutine that makes the
+	// call. Nil: nobody listens.
 	OnEvent func(Event)
+	// OnAsk hears the page's questions, likewise, and must have each answered. Nil:
+	// nobody answers them.
+	OnAsk func(*Ask)
 	// Progress asks the page for progress.
 	Progress bool
+	Retry    Retry
 	// Prefix and Name are the page's and the tool's in the caller's view, for
 	// error messages.
 	Prefix, Name string
@@ -38,23 +44,49 @@ type outcome struct {
 type pending struct {
 	done   chan outcome // buffered: whoever takes the entry out of Link.pending sends exactly once
 	events chan Event
+	asks   chan *Ask // holds as many as may be open; nil: nobody answers
+	clock  clock
+}
+
+// target is what of a page is called.
+type target struct {
+	method  Method
+	name    string
+	timeout time.Duration // 0: the default
+	offered func(*manifest.Manifest) bool
 }
 
 // Call runs a tool in the page and waits for its end. A page that is
 // reconnecting is waited for within the grace. The error is a [*CallError], or
 // the context's.
 func (p *Page) Call(ctx context.Context, tool *manifest.Tool, c Call) (Answer, error) {
-	return p.call(ctx, tool, p.toolLocked, c)
+	return p.call(ctx, target{RunTool, tool.Name, tool.Timeout, func(m *manifest.Manifest) bool {
+		return slices.ContainsFunc(m.Tools, func(t *manifest.Tool) bool { return t.Name == tool.Name })
+	}}, c)
 }
 
 // Ask is [Page.Call] for a request to the page's script itself, by one of the
 // protocol's reserved names.
 func (p *Page) Ask(ctx context.Context, name string, c Call) (Answer, error) {
-	tool := &manifest.Tool{Name: name}
-	return p.call(ctx, tool, func(string) *manifest.Tool { return tool }, c)
+	return p.call(ctx, target{RunTool, name, 0, func(*manifest.Manifest) bool { return true }}, c)
 }
 
-func (p *Page) call(ctx context.Context, tool *manifest.Tool, find func(name string) *manifest.Tool, c Call) (Answer, error) {
+// Prompt is [Page.Call] for what concerns a prompt: [GetPrompt] or [Complete].
+func (p *Page) Prompt(ctx context.Context, m Method, prompt *manifest.Prompt, c Call) (Answer, error) {
+	return p.call(ctx, target{m, prompt.Name, prompt.Timeout, func(m *manifest.Manifest) bool {
+		return slices.ContainsFunc(m.Prompts, func(q *manifest.Prompt) bool { return q.Name == prompt.Name })
+	}}, c)
+}
+
+// Resource is [Page.Call] for what concerns a resource: [ReadResource] or
+// [Complete].
+func (p *Page) Resource(ctx context.Context, m Method, r *manifest.Resource, c Call) (Answer, error) {
+	return p.call(ctx, target{m, r.URI, r.Timeout, func(m *manifest.Manifest) bool {
+		return slices.ContainsFunc(m.Resources, func(q *manifest.Resource) bool { return q.URI == r.URI && q.Template == r.Template })
+	}}, c)
+}
+
+func (p *Page) call(ctx context.Context, t target, c Call) (Answer, error) {
 	r := p.tenant.reg
 	r.calls.Add(1)
 	defer r.callEnded()
@@ -62,17 +94,16 @@ func (p *Page) call(ctx context.Context, tool *manifest.Tool, find func(name str
 		return Answer{}, &CallError{Kind: ServerStopping}
 	}
 	p.tenant.touch()
-	limit := tool.Timeout
-	if limit == 0 {
-		limit = r.opts.CallTimeout
+	if t.timeout == 0 {
+		t.timeout = r.opts.CallTimeout
 	}
-	deadline := time.Now().Add(limit)
+	deadline := time.Now().Add(t.timeout)
 	for {
-		l, tool, err := p.awaitLink(ctx, tool.Name, find, limit, deadline)
+		l, err := p.awaitLink(ctx, t, deadline)
 		if err != nil {
 			return Answer{}, inView(err, c)
 		}
-		out, err := l.run(ctx, tool, c, limit, deadline)
+		out, err := l.run(ctx, t, c, deadline)
 		if err != nil {
 			return Answer{}, inView(err, c)
 		}
@@ -98,9 +129,10 @@ func inView(err error, c Call) error {
 	return &named
 }
 
-// awaitLink waits until the page can take a call and looks the tool up again,
-// with tenant.mu held: what it declared may have changed meanwhile.
-func (p *Page) awaitLink(ctx context.Context, name string, find func(string) *manifest.Tool, limit time.Duration, deadline time.Time) (*Link, *manifest.Tool, error) {
+// awaitLink waits until the page can take a call and looks again for what is
+// called: what the page declares may have changed meanwhile.
+func (p *Page) awaitLink(ctx context.Context, t target, deadline time.Time) (*Link, error) {
+	name := t.name
 	var timer *time.Timer
 	probed := false
 	for {
@@ -109,14 +141,14 @@ func (p *Page) awaitLink(ctx context.Context, name string, find func(string) *ma
 		switch {
 		case p.gone:
 			p.tenant.mu.Unlock()
-			return nil, nil, &CallError{Kind: PageGone, tool: name, page: who}
+			return nil, &CallError{Kind: PageGone, tool: name, page: who}
 		case l != nil && p.declared && !l.suspended.Load():
-			tool := find(name)
+			offered := t.offered(p.manifest)
 			p.tenant.mu.Unlock()
-			if tool == nil {
-				return nil, nil, &CallError{Kind: NotOffered, tool: name, page: who}
+			if !offered {
+				return nil, &CallError{Kind: NotOffered, tool: name, page: who}
 			}
-			return l, tool, nil
+			return l, nil
 		}
 		p.tenant.mu.Unlock()
 
@@ -140,29 +172,20 @@ func (p *Page) awaitLink(ctx context.Context, name string, find func(string) *ma
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return nil, nil, ctx.Err()
+			return nil, ctx.Err()
 		case <-timer.C:
 			if suspended {
-				return nil, nil, &CallError{Kind: PageSuspended, tool: name, page: who, limit: p.tenant.reg.opts.ProbeTimeout}
+				return nil, &CallError{Kind: PageSuspended, tool: name, page: who, limit: p.tenant.reg.opts.ProbeTimeout}
 			}
-			return nil, nil, &CallError{Kind: TimedOut, tool: name, page: who, limit: limit}
+			return nil, &CallError{Kind: TimedOut, tool: name, page: who, limit: t.timeout}
 		}
 	}
-}
-
-func (p *Page) toolLocked(name string) *manifest.Tool {
-	for _, t := range p.manifest.Tools {
-		if t.Name == name {
-			return t
-		}
-	}
-	return nil
 }
 
 // run sends the call on this link and waits.
-func (l *Link) run(ctx context.Context, tool *manifest.Tool, c Call, limit time.Duration, deadline time.Time) (outcome, error) {
+func (l *Link) run(ctx context.Context, t target, c Call, deadline time.Time) (outcome, error) {
 	opts := &l.reg.opts
-	id, p, err := l.begin(tool.Name)
+	id, p, err := l.begin(t.name, c.OnAsk != nil)
 	if err != nil {
 		return outcome{}, err
 	}
@@ -170,10 +193,10 @@ func (l *Link) run(ctx context.Context, tool *manifest.Tool, c Call, limit time.
 		return outcome{again: true}, nil
 	}
 	sent := l.reg.now()
-	err = l.transport.Call(CallFrame{ID: id, Tool: tool.Name, Args: c.Args, Timeout: time.Until(deadline), Progress: c.Progress, Agent: c.Agent})
+	err = l.transport.Call(CallFrame{ID: id, Method: t.method, Tool: t.name, Args: c.Args, Timeout: time.Until(deadline), Progress: c.Progress, Agent: c.Agent, Retry: c.Retry})
 	if err != nil {
 		if _, taken := l.take(id); taken == nil {
-			return outcome{}, &CallError{Kind: NotSent, tool: tool.Name, page: l.name(), cause: err}
+			return outcome{}, &CallError{Kind: NotSent, tool: t.name, page: l.name(), cause: err}
 		}
 		out := <-p.done // the link failed it meanwhile; but it was not sent
 		if out.err != nil {
@@ -181,7 +204,7 @@ func (l *Link) run(ctx context.Context, tool *manifest.Tool, c Call, limit time.
 			e.MayHaveRun = false
 			out.err = &e
 		}
-		return finish(out, tool.Name)
+		return finish(out, t.name)
 	}
 
 	timer := time.NewTimer(min(time.Until(deadline), opts.ProbeAfter))
@@ -191,18 +214,20 @@ func (l *Link) run(ctx context.Context, tool *manifest.Tool, c Call, limit time.
 		select {
 		case out := <-p.done:
 			l.drain(p, c.OnEvent)
-			return finish(out, tool.Name)
+			return finish(out, t.name)
 		case e := <-p.events:
 			if c.OnEvent != nil {
 				c.OnEvent(e)
 			}
+		case ask := <-p.asks:
+			c.OnAsk(ask)
 		case <-ctx.Done():
-			return l.abandon(id, p, "the caller cancelled this call", tool.Name, func() error { return ctx.Err() })
+			return l.abandon(id, p, "the caller cancelled this call", t.name, func() error { return ctx.Err() })
 		case <-timer.C:
-			left := time.Until(deadline)
+			left := time.Until(deadline) + p.clock.lost()
 			if left <= 0 {
-				return l.abandon(id, p, fmt.Sprintf("the limit of %s is over", limit), tool.Name, func() error {
-					return &CallError{Kind: TimedOut, MayHaveRun: true, tool: tool.Name, page: l.name(), limit: limit}
+				return l.abandon(id, p, fmt.Sprintf("the limit of %s is over", t.timeout), t.name, func() error {
+					return &CallError{Kind: TimedOut, MayHaveRun: true, tool: t.name, page: l.name(), limit: t.timeout}
 				})
 			}
 			heard := max(time.Duration(l.heard.Load()), sent)
@@ -211,8 +236,8 @@ func (l *Link) run(ctx context.Context, tool *manifest.Tool, c Call, limit time.
 				timer.Reset(left)
 			case probedAt != 0 && heard < probedAt:
 				l.suspend()
-				return l.abandon(id, p, "no sign of life", tool.Name, func() error {
-					return &CallError{Kind: PageSuspended, MayHaveRun: true, tool: tool.Name, page: l.name(), limit: quiet}
+				return l.abandon(id, p, "no sign of life", t.name, func() error {
+					return &CallError{Kind: PageSuspended, MayHaveRun: true, tool: t.name, page: l.name(), limit: quiet}
 				})
 			case quiet < opts.ProbeAfter:
 				probedAt = 0
@@ -228,7 +253,7 @@ func (l *Link) run(ctx context.Context, tool *manifest.Tool, c Call, limit time.
 
 // begin makes the call's entry before the call is sent, so that no answer can
 // come too early. No entry and no error: the link has ended.
-func (l *Link) begin(tool string) (string, *pending, error) {
+func (l *Link) begin(tool string, asks bool) (string, *pending, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
@@ -240,6 +265,9 @@ func (l *Link) begin(tool string) (string, *pending, error) {
 	l.sent++
 	id := strconv.FormatUint(l.serial, 10) + "-" + strconv.FormatUint(l.sent, 10)
 	p := &pending{done: make(chan outcome, 1), events: make(chan Event, eventsKept)}
+	if asks {
+		p.asks = make(chan *Ask, MaxAsks)
+	}
 	l.pending[id] = p
 	return id, p, nil
 }

@@ -3,6 +3,7 @@ package tenant
 import (
 	"cmp"
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -24,6 +25,9 @@ type Link struct {
 	suspended atomic.Bool  // it has not spoken for too long; cleared by Heard
 
 	page *Page // guarded by tenant.mu; changes only when an older script's page is adopted
+
+	watching sync.Mutex      // held through syncWatches, before all others
+	told     map[string]bool // resources that the page was told are watched; guarded by watching
 
 	mu      sync.Mutex
 	pending map[string]*pending // by call id, from sending to the call's end
@@ -60,14 +64,15 @@ func (l *Link) name() pageName {
 	return l.page.nameLocked()
 }
 
-// Registration is what a page's tools were published as.
+// Registration is what a page's declarations were published as.
 type Registration struct {
 	// Pending: nothing was published, the page waits for approval.
 	Pending  bool
 	Prefix   string
-	Tools    []*manifest.Tool
-	Names    []string // in the order of Tools
-	Problems []manifest.Problem
+	Declared *manifest.Manifest // never nil
+	// ToolNames, PromptNames and ResourceURIs are in the order of Declared; nil
+	// while pending.
+	ToolNames, PromptNames, ResourceURIs []string
 }
 
 // Register replaces all that the page declares. The first registration decides
@@ -81,12 +86,17 @@ func (l *Link) Register(m *manifest.Manifest) (Registration, error) {
 	}
 	adopted := l.adoptLocked(m.Label)
 	p := l.page
+	back := !p.declared
 	p.manifest = m
 	p.declared = true
 	after, reg := p.publishLocked()
 	t.mu.Unlock()
 	adopted()
 	after()
+	l.syncWatches()
+	if back { // nobody knows what has changed while it was away
+		l.allUpdated()
+	}
 	return t.seen(p, reg), nil
 }
 
@@ -122,23 +132,41 @@ func (l *Link) adoptLocked(label string) (after func()) {
 
 // publishLocked publishes what the page has declared, unless it is pending.
 func (p *Page) publishLocked() (after func(), reg Registration) {
-	reg.Pending = p.pending
 	m := p.manifest
 	if m == nil || p.pending {
-		if m != nil {
-			reg.Tools, reg.Problems = m.Tools, m.Problems
-		}
-		reg.Prefix = p.prefix
-		return func() {}, reg
+		return func() {}, Registration{Pending: p.pending, Prefix: p.prefix, Declared: cmp.Or(m, new(manifest.Manifest))}
 	}
 	if p.prefix == "" {
 		p.tenant.reserveLocked(p, cmp.Or(p.wanted, m.Label, "tab"))
 	}
-	p.names = manifest.PublishedNames(p.prefix, m.Tools, p.tenant.reg.opts.MaxName)
-	reg = Registration{Prefix: p.prefix, Tools: m.Tools, Names: p.names, Problems: m.Problems}
+	here := p.placedLocked()
+	here.name()
+	p.names = here.names
 	after = p.tenant.rebuildLocked()
 	p.changeLocked()
+	reg = Registration{Declared: m}
+	p.tenant.snapshot.names(p, &reg)
 	return after, reg
+}
+
+// names fills in what a page was published as.
+func (s *Snapshot) names(p *Page, reg *Registration) {
+	i := slices.IndexFunc(s.pages, func(here placed) bool { return here.page == p && here.declared == reg.Declared })
+	if i < 0 { // it has declared something else meanwhile
+		return
+	}
+	here := s.pages[i]
+	reg.Prefix, reg.ToolNames, reg.PromptNames = here.prefix, here.names.tools, here.names.prompts
+	uris := make(map[*manifest.Resource]string) // they may differ, see listing.settle
+	for _, e := range s.resources {
+		if e.Page == p {
+			uris[e.Resource] = e.URI
+		}
+	}
+	reg.ResourceURIs = make([]string, 0, len(uris))
+	for _, r := range reg.Declared.Resources {
+		reg.ResourceURIs = append(reg.ResourceURIs, uris[r])
+	}
 }
 
 // seen gives the registration the names that the only view of its own has.
@@ -147,7 +175,7 @@ func (t *Tenant) seen(p *Page, reg Registration) Registration {
 		return reg
 	}
 	if v := t.audience.only(); v != nil {
-		return v.seen(p, reg)
+		v.Snapshot().names(p, &reg)
 	}
 	return reg
 }

@@ -39,15 +39,17 @@ type Page struct {
 	label    string
 	prefix   string
 	manifest *manifest.Manifest // nil until the first registration
-	names    []string           // published, in the order of manifest.Tools
+	names    names              // that it was published as
 	link     *Link              // nil while reconnecting
 	declared bool               // the present link has registered
 	gone     bool
-	pending  bool          // waits for approval
-	expiry   *time.Timer   // running while pending
-	since    time.Time     // when pending began
-	grace    *time.Timer   // running while reconnecting
-	changed  chan struct{} // closed and replaced at each change of state
+	pending  bool            // waits for approval
+	expiry   *time.Timer     // running while pending
+	since    time.Time       // when pending began
+	grace    *time.Timer     // running while reconnecting
+	changed  chan struct{}   // closed and replaced at each change of state
+	watched  map[string]int  // views that watch a resource, by its own URI
+	updated  map[string]bool // watched resources that changed, until they are told of
 }
 
 // ID is the connection's id, the same over reloads.
@@ -62,6 +64,8 @@ type Info struct {
 	State                     State
 	Current                   bool    // its script speaks version 1 of the page protocol
 	Tools                     []Entry // by published name
+	Prompts                   []PromptEntry
+	Resources                 []ResourceEntry
 	Problems                  []manifest.Problem
 }
 
@@ -78,11 +82,7 @@ func (p *Page) Info() Info {
 	if m := p.manifest; m != nil {
 		info.URL, info.Title, info.Summary = m.URL, m.Title, m.Summary
 		info.Problems = m.Problems
-		for _, e := range p.tenant.snapshot.entries {
-			if e.Page == p {
-				info.Tools = append(info.Tools, e)
-			}
-		}
+		info.Tools, info.Prompts, info.Resources = p.tenant.snapshot.Of(p)
 	}
 	return info
 }
@@ -175,10 +175,7 @@ func (p *Page) goneLocked() (after func()) {
 	}
 }
 
-// appendEntries appends the page's tools under these names.
-func (p *Page) appendEntries(entries []Entry, names []string) []Entry {
-	for i, tool := range p.manifest.Tools {
-		entries = append(entries, Entry{Name: names[i], Tool: tool, Page: p, Label: p.label, Origin: p.origin, memo: new(memo)})
-	}
-	return entries
+// placedLocked is the page as its own tenant publishes it.
+func (p *Page) placedLocked() placed {
+	return placed{page: p, base: p.prefix, prefix: p.prefix, label: p.label, declared: p.manifest, names: p.names}
 }

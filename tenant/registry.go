@@ -52,6 +52,11 @@ type Options struct {
 	// is hearsay. It may be called at any time, with no lock held. Nil allows
 	// all.
 	Allow func(origin string, remote bool) bool
+	// Bare is the name of the connection whose tools and prompts are published
+	// without a prefix; "" for none.
+	Bare string
+	// Reserved are names that no tool is published as. Nil: there are none.
+	Reserved func(name string) bool
 	// IsWorkspace tells whether an id is that of a workspace, which a page may
 	// join before a session does. It is called with the registry's lock held.
 	// Nil: none is.
@@ -79,6 +84,9 @@ func (o Options) withDefaults() Options {
 	def(&o.MaxCallsPerPage, DefaultMaxCallsPerPage)
 	defTime(&o.EmptyTimeout, DefaultEmptyTimeout)
 	defTime(&o.IdleTimeout, DefaultIdleTimeout)
+	if o.Reserved == nil {
+		o.Reserved = func(string) bool { return false }
+	}
 	if o.IsWorkspace == nil {
 		o.IsWorkspace = func(string) bool { return false }
 	}

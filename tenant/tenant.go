@@ -53,7 +53,7 @@ func newTenant(r *Registry, kind Kind, id string, a *audience) *Tenant {
 		reg:      r,
 		audience: a,
 		prefixes: make(map[string]*Page),
-		snapshot: noTools,
+		snapshot: nothing,
 	}
 	t.touch()
 	return t
@@ -258,16 +258,13 @@ func (t *Tenant) takenLocked(p *Page, prefix, name string) bool {
 // rebuildLocked makes the snapshot anew and returns what to call once t.mu is
 // released. t.mu must be held.
 func (t *Tenant) rebuildLocked() (notify func()) {
-	var entries []Entry
-	var pages []placed
+	var l listing
 	for _, p := range t.pages {
-		if p.manifest == nil || p.pending {
-			continue
+		if p.manifest != nil && !p.pending {
+			l.add(p.placedLocked())
 		}
-		pages = append(pages, placed{page: p, base: p.prefix, prefix: p.prefix, label: p.label})
-		entries = p.appendEntries(entries, p.names)
 	}
-	t.snapshot = newSnapshot(entries, pages)
+	t.snapshot = newSnapshot(l)
 	return t.audience.tell
 }
 

@@ -15,6 +15,12 @@ type Transport interface {
 	// Probe asks the page's JavaScript, not its network stack, for a sign of
 	// life.
 	Probe()
+	// Answer gives the answer to a question that the page asked during a call.
+	Answer(askID string, a Answer)
+	// Watch tells that a resource, by its own URI, is watched, or not any more.
+	Watch(uri string, on bool)
+	// Complain shows the page's developer a sentence.
+	Complain(message string)
 	// Identify lets the tab show who it is.
 	Identify(label string)
 	// Approved tells a page that waited that it is in, and, if it has declared
@@ -24,18 +30,46 @@ type Transport interface {
 	Close(Reason)
 }
 
+// Method is what a page is asked for, by the page protocol's name of it.
+type Method string
+
+const (
+	// RunTool calls a tool's function.
+	RunTool Method = "call"
+	// GetPrompt fills a prompt in.
+	GetPrompt Method = "get_prompt"
+	// ReadResource reads a resource.
+	ReadResource Method = "read_resource"
+	// Complete suggests values of a prompt's argument or a template's variable.
+	Complete Method = "complete"
+)
+
 // CallFrame is what a page is told of a call.
 type CallFrame struct {
-	ID       string
-	Tool     string // the page's own name
+	ID     string
+	Method Method
+	Tool   string // the page's own name of it, for RunTool
+	// Args are a tool's arguments; for the other methods an object whose
+	// members are the frame's own.
 	Args     json.RawMessage
 	Timeout  time.Duration
 	Progress bool // somebody listens to progress
 	Agent    Agent
+	Retry    Retry
 }
 
-// Agent names the MCP client that calls, for the page's information.
-type Agent struct{ Name, Version string }
+// Agent describes the MCP client that calls, for the page's information.
+type Agent struct {
+	Name, Version string
+	Capabilities  json.RawMessage // what of MCP it can do, an object; nil for none
+}
+
+// Retry is what the client gives in a call that repeats one which the page answered
+// with questions.
+type Retry struct {
+	Responses json.RawMessage // by the page's keys; nil for none
+	State     string          // as the page gave it
+}
 
 // Reason is why this package ends a socket.
 type Reason int

@@ -37,8 +37,10 @@ type View struct {
 	channels []string    // in order of joining
 	parts    []*Snapshot // that last was made of
 	last     *Snapshot
-	clash    bool       // last has a prefix that differs from the page's own
-	departed []Departed // oldest first, at most departedKept
+	clash    bool                     // last has a prefix that differs from the page's own
+	departed []Departed               // oldest first, at most departedKept
+	watches  map[string]*subscription // by published URI
+	updated  func(uris []string)
 	closed   bool
 }
 
@@ -46,13 +48,15 @@ type View struct {
 type Departed struct {
 	Prefix, Label, Origin string
 	At                    time.Time
+
+	bare []string // its names without a prefix
 }
 
 // NewView makes a view with t as its own tenant. notify is called whenever the
 // view may have changed, from whichever goroutine changed it, and must return at
 // once. End it with [View.Close].
 func (t *Tenant) NewView(notify func()) *View {
-	v := &View{reg: t.reg, own: t, notify: notify, last: noTools}
+	v := &View{reg: t.reg, own: t, notify: notify, watches: make(map[string]*subscription), last: nothing}
 	t.audience.add(v)
 	t.reg.roots.audience.add(v)
 	return v
@@ -63,6 +67,7 @@ func (v *View) Close() {
 	v.mu.Lock()
 	v.closed = true // from now on it joins nothing
 	v.mu.Unlock()
+	v.Rebind() // it watches nothing any more
 	v.LeaveAll()
 	v.own.audience.remove(v)
 	v.reg.roots.audience.remove(v)
@@ -158,40 +163,19 @@ func (v *View) Info(p *Page) Info {
 			continue
 		}
 		info.Prefix = here.prefix
-		info.Tools = nil
-		for _, e := range snap.entries {
-			if e.Page == p {
-				info.Tools = append(info.Tools, e)
-			}
-		}
+		info.Tools, info.Prompts, info.Resources = snap.Of(p)
 	}
 	return info
 }
 
-// seen gives a page's registration the names that it has in this view.
-func (v *View) seen(p *Page, reg Registration) Registration {
-	info := v.Info(p)
-	if info.Prefix == reg.Prefix {
-		return reg
-	}
-	names := make(map[*manifest.Tool]string, len(info.Tools))
-	for _, e := range info.Tools {
-		names[e.Tool] = e.Name
-	}
-	reg.Prefix = info.Prefix
-	reg.Names = slices.Clone(reg.Names)
-	for i, t := range reg.Tools {
-		if n := names[t]; n != "" {
-			reg.Names[i] = n
-		}
-	}
-	return reg
-}
-
-// Snapshot is the list of tools published in this view right now.
+// Snapshot is what is published in this view right now.
 func (v *View) Snapshot() *Snapshot {
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	return v.snapshotLocked()
+}
+
+func (v *View) snapshotLocked() *Snapshot {
 	var parts []*Snapshot
 	for _, t := range v.tenantsLocked() {
 		if s := t.Snapshot(); len(s.pages) > 0 {
@@ -206,17 +190,15 @@ func (v *View) Snapshot() *Snapshot {
 	return v.last
 }
 
-// Departed finds a page that left and had the prefix of this published name.
+// Departed finds a page that left and had this published name, or at least its
+// prefix.
 func (v *View) Departed(published string) (Departed, bool) {
-	prefix, _, ok := strings.Cut(published, "__")
-	if !ok {
-		return Departed{}, false
-	}
 	v.Snapshot() // notes who left since
+	prefix, _, prefixed := strings.Cut(published, "__")
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	for _, d := range slices.Backward(v.departed) {
-		if d.Prefix == prefix {
+		if prefixed && d.Prefix == prefix || slices.Contains(d.bare, published) {
 			return d, true
 		}
 	}
@@ -238,46 +220,26 @@ func (v *View) mergeLocked(parts []*Snapshot) *Snapshot {
 	pages, clash := v.placeLocked(parts)
 	switch v.clash = clash; {
 	case len(parts) == 0:
-		return noTools
+		return nothing
 	case len(parts) == 1 && !clash:
 		return parts[0]
 	}
-	own := make(map[*Page]string, len(pages)) // prefixes that differ from the page's in its tenant
+	here := make(map[*Page]bool, len(pages)) // with the prefix of its tenant
 	for _, p := range pages {
-		if p.prefix != p.base {
-			own[p.page] = p.prefix
-		}
+		here[p.page] = p.prefix == p.base
 	}
-	var entries []Entry
+	l := listing{pages: pages}
 	for _, s := range parts {
-		for _, e := range s.entries {
-			if own[e.Page] == "" {
-				entries = append(entries, e)
+		l.keep(&s.listing, func(p *Page) bool { return here[p] })
+		for i := range s.pages {
+			if p := &pages[i]; !here[p.page] {
+				p.name()
+				l.publish(p)
 			}
 		}
-		for _, p := range s.pages {
-			if prefix := own[p.page]; prefix != "" {
-				entries = append(entries, s.renamed(p.page, prefix, v.reg.opts.MaxName)...)
-			}
-		}
+		pages = pages[len(s.pages):]
 	}
-	return newSnapshot(entries, pages)
-}
-
-// renamed gives the entries of one page under another prefix.
-func (s *Snapshot) renamed(p *Page, prefix string, maxName int) []Entry {
-	var entries []Entry
-	var tools []*manifest.Tool
-	for _, e := range s.entries {
-		if e.Page == p {
-			entries = append(entries, e)
-			tools = append(tools, e.Tool)
-		}
-	}
-	for i, name := range manifest.PublishedNames(prefix, tools, maxName) {
-		entries[i].Name, entries[i].memo = name, new(memo)
-	}
-	return entries
+	return newSnapshot(l)
 }
 
 // placeLocked decides each page's prefix in this view, and tells whether any

@@ -80,7 +80,7 @@ func TestViewOfRootsIsShared(t *testing.T) {
 		app.link.Closed(Departure{MayReturn: true})
 		enter(t, r, "my-app", local, "Title", "foo")
 		before.want("my_app__foo")
-		if !before.Snapshot().Same(after.Snapshot()) {
+		if !before.Snapshot().Same(after.Snapshot(), Tools) {
 			t.Error("a reload changed the list")
 		}
 	})
@@ -201,7 +201,7 @@ func TestClashInAView(t *testing.T) {
 		v.want("app__foo")
 		own := enter(t, r, v.Own().ID(), "https://far.test", "app", "bar")
 		v.want("app2__bar app__foo")
-		if own.reg.Prefix != "app2" || own.reg.Names[0] != "app2__bar" {
+		if own.reg.Prefix != "app2" || own.reg.ToolNames[0] != "app2__bar" {
 			t.Errorf("the page was told %+v", own.reg)
 		}
 		_ = v.Join("c")

@@ -6,25 +6,29 @@
 //	        streams     initialize
 //
 // Every session has an [mcp.Server] of its own, so that no stalled client
-// delays another's notifications. That server holds one internal tool. The
-// middleware answers tools/list from the snapshot of the session's view and turns each
-// tools/call into a call of the internal tool, which keeps all that the SDK
-// does around a call. Nothing a page says reaches Server.AddTool, which panics
-// on schemas it dislikes.
+// delays another's notifications. That server holds one internal tool, prompt and
+// resource. The middleware answers the lists from the snapshot of the session's
+// view and turns each call into one of the internal tool, which keeps all that the
+// SDK does around a call. Nothing a page says reaches Server.AddTool and its like,
+// which panic on what they dislike.
 //
-// Protocol versions up to 2025-11-25 are served, with sessions. The stateless
-// 2026-07-28 will be a second SDK handler beside Handler.classic, chosen by the
-// MCP-Protocol-Version header in ServeHTTP; the middleware serves both.
+// There are two protocol eras behind one address, see [Handler.ServeHTTP]. Up to
+// 2025-11-25 a client has a session. From 2026-07-28 on requests stand alone: those
+// of one workspace share a session here (its server is connected anew by the SDK
+// for each), and a subscriptions/listen has a server of its own, as a [listener].
 //
-// Goroutines: one per session, which waits for its end; one reaper; for each
-// open stream one that keeps it alive. [Handler.Close] ends them all.
+// Goroutines: one per session of a client, which waits for its end; one per call
+// of a page that may outlive its request; one reaper; for each open stream one that
+// keeps it alive. [Handler.Close] ends them all.
 package agent
 
 import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -41,6 +45,7 @@ const (
 	DefaultMaxSessions = 10_000
 	DefaultMaxResult   = 10 << 20
 	DefaultMaxBody     = 16 << 20
+	DefaultAskTimeout  = 5 * time.Minute
 
 	// A call that is watched reports at least this often.
 	progressEvery = 10 * time.Second
@@ -63,6 +68,9 @@ type Options struct {
 	MaxResult int
 	// MaxBody bounds a request's body, in bytes.
 	MaxBody int64
+	// AskTimeout bounds the wait for the client's answer to a page's question,
+	// which a human may have to give.
+	AskTimeout time.Duration
 	// PageCode says what becomes of an agent's code for pages. Default
 	// [AllowCode].
 	PageCode PageCode
@@ -80,8 +88,9 @@ type Handler struct {
 	registry *tenant.Registry
 	opts     Options
 	log      *slog.Logger
-	classic  *mcp.StreamableHTTPHandler
-	idle     *mcp.Server // never connected: tells the SDK which versions there are
+	classic  *mcp.StreamableHTTPHandler // with sessions, up to 2025-11-25
+	modern   *mcp.StreamableHTTPHandler // stateless, from 2026-07-28 on
+	idle     *mcp.Server                // never connected: tells the SDK which versions there are
 
 	builtins     builtins    // by name
 	builtinTools []*mcp.Tool // in the order of the list
@@ -96,6 +105,7 @@ type Handler struct {
 
 	mu       sync.Mutex
 	sessions map[string]*session // by session id, from initialize to the session's end
+	shared   map[string]*session // stateless clients' by workspace, from their first request on
 	answers  int                 // POSTs under way
 	quiet    chan struct{}       // made by Settle, closed when answers is 0
 	opening  int                 // sessions between the limit's check and their entry
@@ -123,14 +133,17 @@ func New(r *tenant.Registry, opts Options) *Handler {
 	if opts.MaxBody == 0 {
 		opts.MaxBody = DefaultMaxBody
 	}
+	if opts.AskTimeout == 0 {
+		opts.AskTimeout = DefaultAskTimeout
+	}
 	if opts.Workspace == nil {
 		opts.Workspace = func(string) (string, error) { return "", errors.New("there are no workspaces here") }
 	}
 	if opts.PageCode == "" {
 		opts.PageCode = AllowCode
 	}
-	h := &Handler{registry: r, opts: opts, log: opts.Logger, progressEvery: progressEvery, stop: make(chan struct{}), sessions: make(map[string]*session)}
-	h.builtins = makeBuiltins()
+	h := &Handler{registry: r, opts: opts, log: opts.Logger, progressEvery: progressEvery, stop: make(chan struct{}), sessions: make(map[string]*session), shared: make(map[string]*session)}
+	h.builtins = builtinNames()
 	h.builtinTools = h.builtins.list()
 	h.idle = mcp.NewServer(h.implementation(), nil)
 	h.classic = mcp.NewStreamableHTTPHandler(h.serverFor, &mcp.StreamableHTTPOptions{
@@ -138,6 +151,12 @@ func New(r *tenant.Registry, opts Options) *Handler {
 		// The guard in front has checked Host, with the names that
 		// --allow-host adds; the SDK's own check knows none of those.
 		DisableLocalhostProtection: true,
+	})
+	h.modern = mcp.NewStreamableHTTPHandler(h.serverFor, &mcp.StreamableHTTPOptions{
+		Stateless:                    true,
+		PropagateRequestCancellation: true,
+		MaxRequestBodyBytes:          opts.MaxBody,
+		DisableLocalhostProtection:   true,
 	})
 	h.reaper.Add(1)
 	go h.reap()
@@ -159,12 +178,21 @@ func (h *Handler) serverFor(r *http.Request) *mcp.Server {
 	return h.idle
 }
 
-// Sessions is the number of open sessions.
+// Sessions is the number of open sessions; the stateless clients of a workspace
+// count as one.
 func (h *Handler) Sessions() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return len(h.sessions)
+	return len(h.sessions) + len(h.shared)
 }
+
+// IsBuiltin tells whether a name is that of a tool of jsbridge's own.
+func IsBuiltin(name string) bool {
+	_, ok := builtinNames()[name]
+	return ok
+}
+
+var builtinNames = sync.OnceValue(makeBuiltins)
 
 // Settle returns when no POST is under way, or with ctx. It is for the end: once
 // the pages have failed their calls, their callers still want to hear of it.
@@ -207,10 +235,15 @@ func (h *Handler) Close() {
 	for _, s := range h.sessions {
 		all = append(all, s)
 	}
+	shared := slices.Collect(maps.Values(h.shared))
+	clear(h.shared)
 	h.mu.Unlock()
 	close(h.stop)
 	for _, s := range all {
 		go s.close("jsbridge is stopping")
+	}
+	for _, s := range shared {
+		s.finish("jsbridge is stopping")
 	}
 	h.ended.Wait()
 	h.reaper.Wait()
@@ -234,9 +267,19 @@ func (h *Handler) reap() {
 				idle = append(idle, s)
 			}
 		}
+		var unused []*session
+		for key, s := range h.shared {
+			if s.idleFor() > h.opts.SessionIdle {
+				unused = append(unused, s)
+				delete(h.shared, key)
+			}
+		}
 		h.mu.Unlock()
+		for _, s := range unused {
+			s.finish("idle")
+		}
 		for _, s := range idle {
-			h.log.Info("session ended: no request and no open stream", "client", s.clientName(), "idle", h.opts.SessionIdle)
+			h.log.Info("session ended: no request and no open stream", "client", nameOf(agentOf(s.ss.InitializeParams())), "idle", h.opts.SessionIdle)
 			// It has no call running, so this does not wait for a page.
 			s.close("idle")
 		}

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"go.uber.org/goleak"
 
@@ -37,9 +38,22 @@ type side struct {
 
 func newSide(t *testing.T, opts Options, topts tenant.Options) *side {
 	opts.Logger = slog.New(slog.NewTextHandler(io.Discard, nil))
+	var spaces sync.Map
+	opts.Workspace = func(key string) (string, error) {
+		id, _ := spaces.LoadOrStore(key, uuid.NewString())
+		return id.(string), nil
+	}
+	topts.IsWorkspace = func(id string) (found bool) {
+		spaces.Range(func(_, v any) bool { found = v == id; return !found })
+		return found
+	}
+	topts.Reserved = IsBuiltin
 	s := &side{t: t, registry: tenant.NewRegistry(topts)}
 	s.Handler = New(s.registry, opts)
-	srv := httptest.NewServer(s.Handler)
+	mux := http.NewServeMux()
+	mux.Handle("/{$}", s.Handler)
+	mux.Handle("/{key}", s.Handler)
+	srv := httptest.NewServer(mux)
 	s.url = srv.URL
 	t.Cleanup(func() {
 		s.registry.Close()
@@ -53,18 +67,30 @@ func newSide(t *testing.T, opts Options, topts tenant.Options) *side {
 
 type cl struct {
 	*mcp.ClientSession
-	t       *testing.T
-	changed chan struct{}
-	mu      sync.Mutex
-	notes   []*mcp.ProgressNotificationParams
-	logs    []*mcp.LoggingMessageParams
+	t         *testing.T
+	changed   chan struct{}
+	prompts   chan struct{}
+	resources chan struct{}
+	updated   chan string
+	mu        sync.Mutex
+	notes     []*mcp.ProgressNotificationParams
+	logs      []*mcp.LoggingMessageParams
 }
 
-func (s *side) connect() *cl {
+func (s *side) connect() *cl { return s.connectAs("2025-11-25", "", nil) }
+
+// connectAs connects a client of a protocol version, below a path. elicit answers
+// the questions to its user; nil: it has none.
+func (s *side) connectAs(version, path string, elicit func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error)) *cl {
 	s.t.Helper()
-	c := &cl{t: s.t, changed: make(chan struct{}, 1000)}
+	c := &cl{t: s.t, changed: make(chan struct{}, 1000), prompts: make(chan struct{}, 1000), resources: make(chan struct{}, 1000), updated: make(chan string, 1000)}
 	client := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, &mcp.ClientOptions{
-		ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) { c.changed <- struct{}{} },
+		ElicitationHandler:         elicit,
+		Capabilities:               &mcp.ClientCapabilities{},
+		ToolListChangedHandler:     func(context.Context, *mcp.ToolListChangedRequest) { c.changed <- struct{}{} },
+		PromptListChangedHandler:   func(context.Context, *mcp.PromptListChangedRequest) { c.prompts <- struct{}{} },
+		ResourceListChangedHandler: func(context.Context, *mcp.ResourceListChangedRequest) { c.resources <- struct{}{} },
+		ResourceUpdatedHandler:     func(_ context.Context, r *mcp.ResourceUpdatedNotificationRequest) { c.updated <- r.Params.URI },
 		ProgressNotificationHandler: func(_ context.Context, r *mcp.ProgressNotificationClientRequest) {
 			c.mu.Lock()
 			defer c.mu.Unlock()
@@ -76,7 +102,7 @@ func (s *side) connect() *cl {
 			c.logs = append(c.logs, r.Params)
 		},
 	})
-	ss, err := client.Connect(s.t.Context(), &mcp.StreamableClientTransport{Endpoint: s.url}, &mcp.ClientSessionOptions{ProtocolVersion: "2025-11-25"})
+	ss, err := client.Connect(s.t.Context(), &mcp.StreamableClientTransport{Endpoint: s.url + path}, &mcp.ClientSessionOptions{ProtocolVersion: version})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -102,29 +128,49 @@ func (s *side) tenantOf(c *cl) tenant.Connect {
 
 // fakePage answers calls by a function.
 type fakePage struct {
-	link *tenant.Link
-	on   func(l *tenant.Link, c tenant.CallFrame)
+	link    *tenant.Link
+	on      func(l *tenant.Link, c tenant.CallFrame)
+	answers chan tenant.Answer // to its questions
+	watched chan string        // +uri, -uri
+	heard   chan string        // complaints
+	stopped chan string        // cancelled calls
 }
 
-func (f *fakePage) Call(c tenant.CallFrame) error { go f.on(f.link, c); return nil }
-func (f *fakePage) Cancel(string, string)         {}
-func (f *fakePage) Probe()                        { f.link.Heard() }
+func (f *fakePage) Call(c tenant.CallFrame) error    { go f.on(f.link, c); return nil }
+func (f *fakePage) Cancel(id, _ string)              { f.stopped <- id }
+func (f *fakePage) Probe()                           { f.link.Heard() }
+func (f *fakePage) Answer(_ string, a tenant.Answer) { f.answers <- a }
+func (f *fakePage) Complain(message string)          { f.heard <- message }
+func (f *fakePage) Watch(uri string, on bool) {
+	if on {
+		f.watched <- "+" + uri
+	} else {
+		f.watched <- "-" + uri
+	}
+}
 func (f *fakePage) Identify(string)               {}
 func (f *fakePage) Approved(*tenant.Registration) {}
 func (f *fakePage) Close(tenant.Reason)           {}
 
 func (s *side) join(at tenant.Connect, tools string, on func(*tenant.Link, tenant.CallFrame)) *tenant.Link {
 	s.t.Helper()
-	f := &fakePage{on: on}
+	return s.page(at, tools, on).link
+}
+
+// page is join, and gives the page itself.
+func (s *side) page(at tenant.Connect, tools string, on func(*tenant.Link, tenant.CallFrame)) *fakePage {
+	s.t.Helper()
+	f := &fakePage{on: on, answers: make(chan tenant.Answer, 100), watched: make(chan string, 100), heard: make(chan string, 100), stopped: make(chan string, 100)}
 	l, err := s.registry.Join(at, tenant.Joining{Origin: "http://a.test", Probes: true, Transport: f})
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	f.link = l
 	s.register(l, tools)
-	return l
+	return f
 }
 
+// register declares tools, and perhaps further members of the frame.
 func (s *side) register(l *tenant.Link, tools string) {
 	s.t.Helper()
 	m, err := manifest.Parse([]byte(`{"type":"register_tools","appLabel":"P","tools":`+tools+`}`), manifest.Limits{})
@@ -254,9 +300,6 @@ func TestUnknownTools(t *testing.T) {
 	r, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "p__a"})
 	if err != nil || !r.IsError || !strings.Contains(r.Content[0].(*mcp.TextContent).Text, "left") {
 		t.Errorf("left: %v %v", r, err)
-	}
-	if _, err := c.ListPrompts(t.Context(), nil); err == nil {
-		t.Error("prompts/list works without the capability")
 	}
 	if _, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "_"}); err == nil {
 		t.Error("the internal tool can be called")

@@ -30,7 +30,14 @@ type builtin struct {
 }
 
 // doer is what a built-in does, with its arguments checked.
-type doer func(ctx context.Context, s *session, req *mcp.CallToolRequest, args json.RawMessage) *mcp.CallToolResult
+type doer func(ctx context.Context, s *session, req *mcp.CallToolRequest, args json.RawMessage) (*mcp.CallToolResult, error)
+
+// plain makes a doer of a function whose failures are all results.
+func plain(do func(ctx context.Context, s *session, req *mcp.CallToolRequest, args json.RawMessage) *mcp.CallToolResult) doer {
+	return func(ctx context.Context, s *session, req *mcp.CallToolRequest, args json.RawMessage) (*mcp.CallToolResult, error) {
+		return do(ctx, s, req, args), nil
+	}
+}
 
 // run checks the arguments, then does it.
 func (b builtin) run(ctx context.Context, s *session, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
@@ -38,18 +45,18 @@ func (b builtin) run(ctx context.Context, s *session, req *mcp.CallToolRequest) 
 	if err != nil {
 		return failure(fmt.Sprintf("%s: %v", b.tool.Name, err)), nil
 	}
-	return b.do(ctx, s, req, args), nil
+	return b.do(ctx, s, req, args)
 }
 
 // with makes a doer of a function that takes its arguments decoded.
 func with[A any](do func(ctx context.Context, s *session, req *mcp.CallToolRequest, args A) *mcp.CallToolResult) doer {
-	return func(ctx context.Context, s *session, req *mcp.CallToolRequest, raw json.RawMessage) *mcp.CallToolResult {
+	return plain(func(ctx context.Context, s *session, req *mcp.CallToolRequest, raw json.RawMessage) *mcp.CallToolResult {
 		var args A
 		if err := json.Unmarshal(raw, &args); err != nil {
 			return failure(err.Error())
 		}
 		return do(ctx, s, req, args)
-	}
+	})
 }
 
 // properties are a built-in's parameters: each a JSON Schema by name, and
@@ -120,13 +127,13 @@ func makeBuiltins() builtins {
 		}}, with(embedSnippet))
 	m.add("describe_tools", "Describe the connected pages",
 		"Lists the web pages that this session sees and the tools each one offers: name to call it by, description, example, and what was wrong with tools that were refused. Use it when you don't know which pages are there, or when your own tool list may be out of date.",
-		reads, properties{}, describeTools)
+		reads, properties{}, plain(describeTools))
 	m.add("call_page_tool", "Call a page's tool by name",
 		"Calls a tool of a connected page by the name that describe_tools gives (such as hello_world__insert_title). Use it for tools that are not in your own tool list, for instance since the page connected after you read it.",
 		acts, properties{required: []string{"name"}, schemas: map[string]string{
 			"name":      `{"type":"string","description":"the tool's published name, exactly as describe_tools gives it"}`,
 			"arguments": `{"type":"object","description":"the tool's arguments by name"}`,
-		}}, with(callPageTool))
+		}}, callPageTool)
 	m.add("identify_connection", "Show which tab it is",
 		"Makes a connected tab show its name to the user for some seconds, so that they can see which tab you mean. Leave id out when just one page is connected.",
 		reads, properties{schemas: map[string]string{"id": idSchema}}, with(identifyConnection))
@@ -154,12 +161,16 @@ func jsonResult(v any) *mcp.CallToolResult {
 	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: string(raw)}}, StructuredContent: structured}
 }
 
-func callPageTool(ctx context.Context, s *session, req *mcp.CallToolRequest, args struct {
-	Name      string          `json:"name"`
-	Arguments json.RawMessage `json:"arguments"`
-}) *mcp.CallToolResult {
+func callPageTool(ctx context.Context, s *session, req *mcp.CallToolRequest, raw json.RawMessage) (*mcp.CallToolResult, error) {
+	var args struct {
+		Name      string          `json:"name"`
+		Arguments json.RawMessage `json:"arguments"`
+	}
+	if err := json.Unmarshal(raw, &args); err != nil {
+		return failure(err.Error()), nil
+	}
 	if _, own := s.h.builtins[args.Name]; own {
-		return failure(fmt.Sprintf("%s is no page's tool: call it directly", args.Name))
+		return failure(fmt.Sprintf("%s is no page's tool: call it directly", args.Name)), nil
 	}
 	return s.callPage(ctx, req, args.Name, args.Arguments)
 }

@@ -8,61 +8,122 @@ import (
 	"strings"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"jsbridge/manifest"
 	"jsbridge/tenant"
 )
 
-// callPage runs a page's tool by its published name. Whatever goes wrong is a
-// result with isError, which the agent's model sees.
-func (s *session) callPage(ctx context.Context, req *mcp.CallToolRequest, name string, args json.RawMessage) *mcp.CallToolResult {
-	entry, ok := s.view.Snapshot().Find(name)
-	if !ok {
-		return failure(s.noSuchTool(name))
+// callTool is the internal tool: it has the name that was called, and routes it
+// by looking it up now.
+func (s *session) callTool(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	name, _ := ctx.Value(nameKey{}).(string)
+	if b, ok := s.h.builtins[name]; ok {
+		return b.run(ctx, s, req)
 	}
-	checked, err := entry.Tool.CheckArguments(args)
-	if err != nil {
-		return failure(fmt.Sprintf("%s was not called: %v", name, err))
-	}
-	answer, err := s.watched(ctx, req, entry.Label, func(ctx context.Context, c tenant.Call) (tenant.Answer, error) {
-		c.Args, c.Prefix = checked, prefixOf(name)
-		return entry.Page.Call(ctx, entry.Tool, c)
-	})
-	if err != nil {
-		return s.callFailed(name, err)
-	}
-	return s.h.result(entry, answer)
+	return s.callPage(ctx, req, name, req.Params.Arguments)
 }
 
-// watched makes a call that ends with the session too, and passes on what the
-// page says meanwhile.
-func (s *session) watched(ctx context.Context, req *mcp.CallToolRequest, label string, do func(context.Context, tenant.Call) (tenant.Answer, error)) (tenant.Answer, error) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	defer context.AfterFunc(s.ctx, func() { cancel(context.Cause(s.ctx)) })()
-
-	w := newWatch(ctx, s, req, label)
-	defer w.stop()
-	answer, err := do(ctx, tenant.Call{Agent: s.agent(), Progress: w.token != nil, OnEvent: w.event})
-	var ce *tenant.CallError
-	if err != nil && !errors.As(err, &ce) {
-		err = context.Cause(ctx)
+// callPage runs a page's tool by its published name. Whatever goes wrong is a
+// result with isError, which the agent's model sees; but what only the client can
+// mend is an error of the protocol.
+func (s *session) callPage(ctx context.Context, req *mcp.CallToolRequest, name string, args json.RawMessage) (*mcp.CallToolResult, error) {
+	r := requestOf(ctx, req).repeats(req.Params.InputResponses, req.Params.RequestState)
+	entry, ok := s.view.Snapshot().Find(name)
+	var checked json.RawMessage
+	switch {
+	case !ok && s.waits(r): // its page has gone, which the call that waits knows best
+		entry.Tool = &manifest.Tool{Name: name}
+	case !ok:
+		return failure(s.noSuchTool(name)), nil
+	default:
+		var err error
+		if checked, err = entry.Tool.CheckArguments(args); err != nil {
+			return failure(fmt.Sprintf("%s was not called: %v", name, err)), nil
+		}
 	}
-	return answer, err
+	out, err := s.run(r, errand{entry.Label, "tool " + name, func(ctx context.Context, c tenant.Call) (tenant.Answer, error) {
+		c.Args, c.Prefix = checked, prefixOf(name)
+		return entry.Page.Call(ctx, entry.Tool, c)
+	}})
+	if err == nil && out.answer.Err != nil {
+		err = s.thrownOn(r, out.answer.Err)
+	}
+	switch {
+	case err != nil:
+		return s.callFailed(name, err)
+	case out.questions != nil:
+		return &mcp.CallToolResult{InputRequests: out.questions.requests, RequestState: out.questions.state}, nil
+	}
+	res, offence := s.h.result(entry.Tool, out.answer)
+	if offence != nil && entry.Page != nil {
+		entry.Page.Complain("tool %q: %v", entry.Tool.Name, offence)
+	}
+	return res, nil
+}
+
+// thrownOn finds that a page's function ended for what is the client's to mend: it
+// lacks a capability, or it came back with what the page can't accept.
+func (s *session) thrownOn(r *request, e *tenant.PageError) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case r.lacks != nil && e.Code == codeLacks && s.shared:
+		return r.lacks
+	case e.Code == codeInvalid && (r.state != "" || r.responses != nil):
+		return invalidParams("%s", said("the page's function", e))
+	}
+	return nil
 }
 
 // callFailed words why a call failed other than by its function.
-func (s *session) callFailed(name string, err error) *mcp.CallToolResult {
-	var ce *tenant.CallError
-	if !errors.As(err, &ce) { // the client cancelled: nobody reads this
-		return failure(fmt.Sprintf("%s was cancelled: %v", name, err))
+func (s *session) callFailed(name string, err error) (*mcp.CallToolResult, error) {
+	var rpc *jsonrpc.Error
+	var lacks *lackError
+	switch {
+	case errors.As(err, &rpc):
+		return nil, err
+	case errors.As(err, &lacks) && s.shared:
+		return nil, lacks.protocol()
 	}
-	s.h.log.Warn("call failed", "tool", name, "err", err)
-	return failure(ce.Error())
+	return s.failed(name, err), nil
 }
 
+// failed is callFailed's result.
+func (s *session) failed(name string, err error) *mcp.CallToolResult {
+	var ce *tenant.CallError
+	switch {
+	case errors.As(err, &ce):
+		s.h.log.Warn("call failed", "tool", name, "err", err)
+		return failure(ce.Error())
+	case errors.Is(err, context.Canceled): // by the client: nobody reads this
+		return failure(fmt.Sprintf("%s was cancelled: %v", name, err))
+	}
+	s.h.log.Warn("call failed", "tool", name, "err", manifest.Clean(err.Error(), 256, false))
+	return failure(fmt.Sprintf("%s failed: %v", name, err))
+}
+
+// protocolError words likewise why a prompt or resource could not be had.
+func (s *session) protocolError(name string, err error) error {
+	var rpc *jsonrpc.Error
+	var lacks *lackError
+	switch {
+	case errors.As(err, &rpc):
+		return err
+	case errors.As(err, &lacks) && s.shared:
+		return lacks.protocol()
+	}
+	s.h.log.Warn("call failed", "name", manifest.Clean(name, 256, false), "err", manifest.Clean(err.Error(), 256, false))
+	return refusal(err)
+}
+
+// prefixOf is "" for a name that goes without one.
 func prefixOf(published string) string {
-	prefix, _, _ := strings.Cut(published, "__")
+	prefix, _, ok := strings.Cut(published, "__")
+	if !ok {
+		return ""
+	}
 	return prefix
 }
 

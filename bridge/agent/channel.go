@@ -27,7 +27,7 @@ func (m builtins) addChannels() {
 		changes, channel("the channel's name"), with(leaveChannel))
 	m.add("list_channels", "List the channels",
 		"Lists the channels that pages are in, with each page's label and number of tools, and whether this session has joined it.",
-		reads, properties{}, listChannels)
+		reads, properties{}, plain(listChannels))
 	m.add("find_channel", "Find a channel by a similar name",
 		"Finds channels whose name is like the query, best first; typing errors are forgiven.",
 		reads, properties{required: []string{"query"}, schemas: map[string]string{"query": `{"type":"string","description":"what the user calls the channel"}`}}, with(findChannel))

@@ -21,16 +21,28 @@ const baseHeader = "X-Jsbridge-Base"
 // postHeader leads a call to the HTTP response that waits for it, likewise.
 const postHeader = "X-Jsbridge-Post"
 
-// ServeHTTP serves the MCP endpoint. Host and Origin have been checked. The path
-// value "key" names a workspace.
+// jsonHeader marks a call whose client takes nothing but its answer, likewise.
+const jsonHeader = "X-Jsbridge-Json"
+
+// ServeHTTP serves the MCP endpoint, in both protocol eras: a request whose
+// MCP-Protocol-Version is 2026-07-28 or later stands alone, unless it names a
+// session that lives here, which is that client's mistake. Host and Origin have been
+// checked. The path value "key" names a workspace.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if strings.Contains(r.PathValue("key"), ":") { // as in the keys that stand for bearer tokens
+		writeError(w, http.StatusNotFound, jsonrpc.CodeInvalidRequest, "there is no such workspace: its name is 1 to 64 letters, digits, - and _")
+		return
+	}
 	r.Header.Set(baseHeader, "http://"+r.Host)
 	id := r.Header.Get(sessionHeader)
-	var s *session
+	h.mu.Lock()
+	s := h.sessions[id]
+	h.mu.Unlock()
+	if s == nil && isStateless(r) {
+		h.serveStateless(w, r)
+		return
+	}
 	if id != "" {
-		h.mu.Lock()
-		s = h.sessions[id]
-		h.mu.Unlock()
 		if s == nil || s.key != r.PathValue("key") {
 			// At once, and 404: that is what makes clients initialize again
 			// (MCP 2025-11-25, transports, session management).
@@ -57,7 +69,6 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (h *Handler) servePost(w http.ResponseWriter, r *http.Request, s *session) {
 	h.count(1)
 	defer h.count(-1)
-	jsonOnly := acceptAll(r)
 	if s != nil {
 		s.begin()
 		defer s.end()
@@ -69,10 +80,22 @@ func (h *Handler) servePost(w http.ResponseWriter, r *http.Request, s *session) 
 			return created.server
 		}))
 	}
-	if jsonOnly {
+	h.post(h.classic, w, r)
+}
+
+// post has the SDK answer, on a stream if the client takes one.
+func (h *Handler) post(sdk http.Handler, w http.ResponseWriter, r *http.Request) {
+	r.Header.Del(jsonHeader)
+	r.Header.Del(postHeader)
+	if acceptAll(r) {
+		if r.Header.Get(methodHeader) == methodListen {
+			writeError(w, http.StatusNotAcceptable, jsonrpc.CodeInvalidRequest, methodListen+" is answered with a stream: accept text/event-stream")
+			return
+		}
+		r.Header.Set(jsonHeader, "true")
 		jw := &jsonWriter{ResponseWriter: w}
 		defer jw.finish()
-		h.classic.ServeHTTP(jw, r)
+		sdk.ServeHTTP(jw, r)
 		return
 	}
 	st := newStream(w, r, h.opts.KeepAlive)
@@ -81,7 +104,7 @@ func (h *Handler) servePost(w http.ResponseWriter, r *http.Request, s *session) 
 	r.Header.Set(postHeader, key)
 	h.posts.Store(key, st)
 	defer h.posts.Delete(key)
-	h.classic.ServeHTTP(st, st.request)
+	sdk.ServeHTTP(st, st.request)
 }
 
 // serveStream serves the standalone stream. A client that opens it again has
@@ -96,7 +119,7 @@ func (h *Handler) serveStream(w http.ResponseWriter, r *http.Request, s *session
 	// instead of replayed.
 	r.Header.Del("Last-Event-ID")
 	st := newStream(w, r, h.opts.KeepAlive)
-	st.opened = s.changed
+	st.opened = s.teller.changed
 	defer close(st.gone)
 	if old := s.attach(st); old != nil {
 		old.end()

@@ -2,11 +2,8 @@ package agent
 
 import (
 	"context"
-	"encoding/base64"
 	"fmt"
 	"runtime/debug"
-	"slices"
-	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -14,11 +11,8 @@ import (
 	"jsbridge/tenant"
 )
 
-// pageSize is how many tools one tools/list gives.
-const pageSize = 1000
-
-// callNameKey carries the name that the client called past the SDK.
-type callNameKey struct{}
+// nameKey carries the name that the client called past the SDK.
+type nameKey struct{}
 
 // middleware is everything jsbridge does to MCP, around the SDK.
 func (s *session) middleware(next mcp.MethodHandler) mcp.MethodHandler {
@@ -29,17 +23,34 @@ func (s *session) middleware(next mcp.MethodHandler) mcp.MethodHandler {
 				res, err = nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "internal error; see jsbridge's log"}
 			}
 		}()
-		switch method {
-		case "initialize":
-			return s.initialize(ctx, next, method, req)
-		case "tools/list":
-			return s.list(ctx, next, method, req)
-		case "tools/call":
-			return s.call(ctx, next, method, req)
+		if s.shared {
+			if method == "server/discover" {
+				return next(ctx, method, req)
+			}
+			if err := s.ensureOpen(); err != nil {
+				s.h.log.Warn("MCP request refused", "err", err)
+				return nil, refusal(err)
+			}
 		}
-		// Not declared as a capability, so not there.
-		if strings.HasPrefix(method, "prompts/") || strings.HasPrefix(method, "resources/") || strings.HasPrefix(method, "completion/") {
-			return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: fmt.Sprintf("method not found: %s", method)}
+		switch r := req.(type) {
+		case *mcp.ServerRequest[*mcp.InitializeParams]:
+			if !s.shared {
+				return s.initialize(ctx, next, method, req)
+			}
+		case *mcp.ListToolsRequest:
+			return s.listTools(ctx, next, method, r)
+		case *mcp.ListPromptsRequest:
+			return s.listPrompts(ctx, next, method, r)
+		case *mcp.ListResourcesRequest:
+			return s.listResources(ctx, next, method, r)
+		case *mcp.ListResourceTemplatesRequest:
+			return s.listTemplates(ctx, next, method, r)
+		case *mcp.CallToolRequest:
+			return s.call(ctx, next, method, r)
+		case *mcp.GetPromptRequest:
+			return s.prompt(ctx, next, method, r)
+		case *mcp.ReadResourceRequest:
+			return s.read(ctx, next, method, r)
 		}
 		return next(ctx, method, req)
 	}
@@ -59,104 +70,72 @@ func (s *session) initialize(ctx context.Context, next mcp.MethodHandler, method
 	}
 	res, err := next(ctx, method, req)
 	if err == nil {
-		s.h.log.Info("session opened", "client", s.clientName())
+		s.h.log.Info("session opened", "client", nameOf(agentOf(ss.InitializeParams())))
 	}
 	return res, err
-}
-
-// list answers from the snapshot: built-ins first, for clients that cut the
-// list, then the pages' tools by name.
-func (s *session) list(ctx context.Context, next mcp.MethodHandler, method string, req mcp.Request) (mcp.Result, error) {
-	after := ""
-	list, ok := req.(*mcp.ListToolsRequest)
-	if ok && list.Params != nil && list.Params.Cursor != "" {
-		var err error
-		if after, err = decodeCursor(list.Params.Cursor); err != nil {
-			return nil, err
-		}
-		plain := *list.Params
-		plain.Cursor = "" // the SDK's own list is one tool long
-		req = &mcp.ListToolsRequest{Session: list.Session, Params: &plain, Extra: list.Extra}
-	}
-	res, err := next(ctx, method, req) // stamps what the protocol version wants
-	if err != nil {
-		return nil, err
-	}
-	out, ok := res.(*mcp.ListToolsResult)
-	if !ok {
-		return nil, refusal(fmt.Errorf("unexpected list result %T", res))
-	}
-	snap := s.view.Snapshot()
-	all := snap.Derive(s.h.publish).([]*mcp.Tool)
-	start, builtinCount := 0, len(s.h.builtinTools)
-	if after != "" {
-		start, _ = slices.BinarySearchFunc(all[builtinCount:], after, func(t *mcp.Tool, name string) int { return strings.Compare(t.Name, name) })
-		start += builtinCount
-		if start < len(all) && all[start].Name == after {
-			start++
-		}
-	}
-	end := min(len(all), start+pageSize)
-	out.Tools = all[start:end]
-	out.NextCursor = ""
-	if end < len(all) {
-		out.NextCursor = encodeCursor(all[end-1].Name)
-	}
-	s.listed(snap)
-	return out, nil
-}
-
-func encodeCursor(last string) string {
-	return base64.RawURLEncoding.EncodeToString([]byte("after:" + last))
-}
-
-func decodeCursor(c string) (string, error) {
-	b, err := base64.RawURLEncoding.DecodeString(c)
-	last, ok := strings.CutPrefix(string(b), "after:")
-	if err != nil || !ok || last == "" {
-		return "", &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "invalid cursor: use the nextCursor of an earlier tools/list answer as it is"}
-	}
-	return last, nil
 }
 
 // call renames the call to the internal tool: answering here, without next,
 // would lose what the SDK adds around a call. Names that never were a tool here
 // are the protocol's error, not the tool's.
-func (s *session) call(ctx context.Context, next mcp.MethodHandler, method string, req mcp.Request) (mcp.Result, error) {
-	r, ok := req.(*mcp.CallToolRequest)
-	if !ok || r.Params == nil {
-		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "tools/call: params with a name are missing"}
+func (s *session) call(ctx context.Context, next mcp.MethodHandler, method string, r *mcp.CallToolRequest) (mcp.Result, error) {
+	if r.Params == nil {
+		return nil, invalidParams("tools/call: params with a name are missing")
 	}
 	name := r.Params.Name
 	if _, own := s.h.builtins[name]; !own {
 		if _, ok := s.view.Snapshot().Find(name); !ok {
 			if _, left := s.view.Departed(name); !left {
-				return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("unknown tool %.80q: use tools/list or describe_tools to see which tools there are; names are case-sensitive", name)}
+				return nil, invalidParams("unknown tool %.80q: use tools/list or describe_tools to see which tools there are; names are case-sensitive", name)
 			}
 		}
 	}
 	params := *r.Params
 	params.Name = internalTool
-	ctx = context.WithValue(ctx, callNameKey{}, name)
+	ctx = context.WithValue(ctx, nameKey{}, name)
 	return next(ctx, method, &mcp.CallToolRequest{Session: r.Session, Params: &params, Extra: r.Extra})
 }
 
-// callTool is the internal tool: it has the name that was called, and routes it
-// by looking it up now.
-func (s *session) callTool(ctx context.Context, req *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-	name, _ := ctx.Value(callNameKey{}).(string)
-	if b, ok := s.h.builtins[name]; ok {
-		return b.run(ctx, s, req)
+// prompt is call for a prompt.
+func (s *session) prompt(ctx context.Context, next mcp.MethodHandler, method string, r *mcp.GetPromptRequest) (mcp.Result, error) {
+	if r.Params == nil {
+		return nil, invalidParams("prompts/get: params with a name are missing")
 	}
-	return s.callPage(ctx, req, name, req.Params.Arguments), nil
+	name := r.Params.Name
+	if _, ok := s.view.Snapshot().FindPrompt(name); !ok {
+		if d, left := s.view.Departed(name); left {
+			return nil, invalidParams("the page %q, which had the prompt %.80q, left this session's view", d.Label, name)
+		}
+		return nil, invalidParams("unknown prompt %.80q: use prompts/list to see which prompts there are; names are case-sensitive", name)
+	}
+	params := *r.Params
+	params.Name = internalPrompt
+	ctx = context.WithValue(ctx, nameKey{}, name)
+	return next(ctx, method, &mcp.GetPromptRequest{Session: r.Session, Params: &params, Extra: r.Extra})
 }
 
-// publish makes the MCP tools of a snapshot, built-ins included.
-func (h *Handler) publish(entries []tenant.Entry) any {
-	tools := make([]*mcp.Tool, 0, len(h.builtinTools)+len(entries))
-	tools = append(tools, h.builtinTools...)
-	for _, e := range entries {
-		tools = append(tools, e.Derive(toolOf).(*mcp.Tool))
+// read is call for a resource.
+func (s *session) read(ctx context.Context, next mcp.MethodHandler, method string, r *mcp.ReadResourceRequest) (mcp.Result, error) {
+	if r.Params == nil {
+		return nil, invalidParams("resources/read: params with a uri are missing")
 	}
-	return tools
+	uri := r.Params.URI
+	if _, ok := s.view.Snapshot().FindResource(uri); !ok {
+		return nil, mcp.ResourceNotFoundError(uri)
+	}
+	params := *r.Params
+	params.URI = internalResource
+	ctx = context.WithValue(ctx, nameKey{}, uri)
+	return next(ctx, method, &mcp.ReadResourceRequest{Session: r.Session, Params: &params, Extra: r.Extra})
+}
+
+// listed notes which list the client has just read.
+func (s *session) listed(l tenant.List, snap *tenant.Snapshot) {
+	if s.teller != nil {
+		s.teller.listed(l, snap)
+	}
+}
+
+func invalidParams(format string, args ...any) error {
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf(format, args...)}
 }

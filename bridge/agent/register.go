@@ -105,7 +105,7 @@ func (s *session) register(ctx context.Context, req *mcp.CallToolRequest, args r
 	if ask && !p.Info().Current {
 		return failure("this jsbridge was started with --page-code ask, and the page's script is an older one that can't ask its user. register_page_tool_by_path needs no asking.")
 	}
-	said, failed := s.ask(ctx, req, p, builtinName, reserved, struct {
+	confirmed, failed := s.command(ctx, req, p, builtinName, reserved, struct {
 		Name        string          `json:"name"`
 		Description string          `json:"description"`
 		Path        string          `json:"path,omitempty"`
@@ -119,16 +119,16 @@ func (s *session) register(ctx context.Context, req *mcp.CallToolRequest, args r
 	info := s.view.Info(p)
 	for _, e := range info.Tools {
 		if e.Tool.Name == args.Name {
-			s.h.log.Info("tool registered by an agent", "connection", p.ID(), "tool", e.Name, "kind", origin.Kind, "client", s.clientName())
+			s.h.log.Info("tool registered by an agent", "connection", p.ID(), "tool", e.Name, "kind", origin.Kind, "client", nameOf(agentFrom(req.ClientInfo(), nil)))
 			return jsonResult(struct {
 				Published    string `json:"published"`
 				Name         string `json:"name"`
 				Connection   string `json:"connection"`
 				Confirmation string `json:"confirmation"`
-			}{e.Name, args.Name, info.ID, said})
+			}{e.Name, args.Name, info.ID, confirmed})
 		}
 	}
-	return failure(fmt.Sprintf("the page confirmed it (%.200q), but does not offer %q: %s", said, args.Name, whyNot(info, args.Name)))
+	return failure(fmt.Sprintf("the page confirmed it (%.200q), but does not offer %q: %s", confirmed, args.Name, whyNot(info, args.Name)))
 }
 
 // checkTool refuses what would not be published, before the page has it.
@@ -186,40 +186,41 @@ func unregister(ctx context.Context, s *session, req *mcp.CallToolRequest, args 
 	if !tool.Tool.Dynamic {
 		return failure(fmt.Sprintf("the page itself declares %q, so it can't be taken away: only tools that were added at run time can", name))
 	}
-	said, failed := s.ask(ctx, req, p, "unregister_page_tool", unregisterTool, struct {
+	confirmed, failed := s.command(ctx, req, p, "unregister_page_tool", unregisterTool, struct {
 		ToolName string `json:"toolName"`
 	}{name})
 	if failed != nil {
 		return failed
 	}
 	if slices.ContainsFunc(p.Info().Tools, func(e tenant.Entry) bool { return e.Tool == tool.Tool }) {
-		return failure(fmt.Sprintf("the page confirmed it (%q), but still offers %s", said, tool.Name))
+		return failure(fmt.Sprintf("the page confirmed it (%q), but still offers %s", confirmed, tool.Name))
 	}
-	s.h.log.Info("tool unregistered by an agent", "connection", p.ID(), "tool", tool.Name, "client", s.clientName())
+	s.h.log.Info("tool unregistered by an agent", "connection", p.ID(), "tool", tool.Name, "client", nameOf(agentFrom(req.ClientInfo(), nil)))
 	return jsonResult(struct {
 		Removed      string `json:"removed"`
 		Connection   string `json:"connection"`
 		Confirmation string `json:"confirmation"`
-	}{tool.Name, info.ID, said})
+	}{tool.Name, info.ID, confirmed})
 }
 
 // maxSaid bounds what a page's script may say to confirm something, in bytes.
 const maxSaid = 1 << 10
 
-// ask sends a reserved call to the page's script. It gives what the page
+// command sends a reserved call to the page's script. It gives what the page
 // answered as text, or the failed result.
-func (s *session) ask(ctx context.Context, req *mcp.CallToolRequest, p *tenant.Page, builtinName, reserved string, args any) (string, *mcp.CallToolResult) {
+func (s *session) command(ctx context.Context, req *mcp.CallToolRequest, p *tenant.Page, builtinName, reserved string, args any) (string, *mcp.CallToolResult) {
 	raw, err := json.Marshal(args)
 	if err != nil {
 		return "", failure(err.Error())
 	}
 	label := s.view.Info(p)
-	answer, err := s.watched(ctx, req, label.Label, func(ctx context.Context, c tenant.Call) (tenant.Answer, error) {
+	answer, err := s.watched(requestOf(ctx, req), errand{label.Label, builtinName, func(ctx context.Context, c tenant.Call) (tenant.Answer, error) {
 		c.Args, c.Prefix, c.Name = raw, label.Prefix, builtinName
+		c.OnAsk = nil // the page's script has no questions
 		return p.Ask(ctx, reserved, c)
-	})
+	}})
 	if err != nil {
-		return "", s.callFailed(builtinName, err)
+		return "", s.failed(builtinName, err)
 	}
 	if answer.Err != nil {
 		why := answer.Err.Message
@@ -229,11 +230,11 @@ func (s *session) ask(ctx context.Context, req *mcp.CallToolRequest, p *tenant.P
 		return "", failure("the page refused: " + manifest.Clean(why, 4*maxSaid, true))
 	}
 	res := convert(answer.Result)
-	said := manifest.Clean(firstText(res), maxSaid, true)
+	text := manifest.Clean(firstText(res), maxSaid, true)
 	if res.IsError {
-		return "", failure("the page refused: " + said)
+		return "", failure("the page refused: " + text)
 	}
-	return said, nil
+	return text, nil
 }
 
 func printable(name string) string {

@@ -4,11 +4,14 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"jsbridge/manifest"
 	"jsbridge/tenant"
 )
 
@@ -26,24 +29,40 @@ func textResult(text string) *mcp.CallToolResult {
 }
 
 // result maps a page's answer to an MCP result, as PROTOCOL.md's "A result on
-// the wire" says.
-func (h *Handler) result(e tenant.Entry, a tenant.Answer) *mcp.CallToolResult {
+// the wire" says. The offence is what the page's developer should hear of.
+func (h *Handler) result(t *manifest.Tool, a tenant.Answer) (res *mcp.CallToolResult, offence error) {
 	if a.Err != nil {
-		message := a.Err.Message
-		if message == "" {
-			message = fmt.Sprintf("%s threw an error without a message", e.Tool.Name)
-			if a.Err.Name != "" && a.Err.Name != "Error" {
-				message += " (" + a.Err.Name + ")"
-			}
-		}
-		return h.bounded(failure(message))
+		return h.bounded(failure(said(t.Name, a.Err))), nil
 	}
-	res := convert(a.Result)
-	if e.Tool.OutputSchema != nil && res.StructuredContent == nil && !res.IsError {
-		// Clients refuse such a result altogether (MCP, tools, output schema).
-		return failure(fmt.Sprintf("the page's tool %q declares an outputSchema, so it must return an object; it returned: %.200s", e.Tool.Name, firstText(res)))
+	res = convert(a.Result)
+	if err := checkOutput(t, res); err != nil {
+		return failure(fmt.Sprintf("the page's tool %q ran, but its result does not keep to the outputSchema that it declares: %v", t.Name, err)), err
 	}
-	return h.bounded(res)
+	return h.bounded(res), nil
+}
+
+// checkOutput finds what clients would refuse altogether (MCP, tools, output
+// schema).
+func checkOutput(t *manifest.Tool, res *mcp.CallToolResult) error {
+	if t.OutputSchema == nil || res.IsError {
+		return nil
+	}
+	structured, ok := res.StructuredContent.(json.RawMessage)
+	if !ok {
+		return fmt.Errorf("it must return an object; it returned: %.200s", firstText(res))
+	}
+	return t.CheckOutput(structured)
+}
+
+// said is what a page's function threw, in words.
+func said(name string, e *tenant.PageError) string {
+	switch {
+	case e.Message != "":
+		return e.Message
+	case e.Name != "" && e.Name != "Error":
+		return fmt.Sprintf("%s threw an error without a message (%s)", name, e.Name)
+	}
+	return name + " threw an error without a message"
 }
 
 func firstText(r *mcp.CallToolResult) string {
@@ -79,10 +98,22 @@ func convert(raw json.RawMessage) *mcp.CallToolResult {
 	return textResult(string(raw))
 }
 
-// passThrough takes an object with a content array as MCP's own shape.
+// passThrough takes an object with a content array, or with structured content, as
+// MCP's own shape.
 func passThrough(raw json.RawMessage) (*mcp.CallToolResult, bool) {
 	var shape map[string]json.RawMessage
-	if json.Unmarshal(raw, &shape) != nil || len(shape["content"]) == 0 || shape["content"][0] != '[' {
+	if json.Unmarshal(raw, &shape) != nil {
+		return nil, false
+	}
+	structured := shape["structuredContent"]
+	if len(structured) == 0 || structured[0] != '{' {
+		structured = nil // clients refuse anything but an object
+	}
+	if shape["content"] == nil && structured != nil {
+		shape["content"] = []byte("[]")
+		raw = slices.Concat([]byte(`{"content":[],`), raw[1:])
+	}
+	if len(shape["content"]) == 0 || shape["content"][0] != '[' {
 		return nil, false
 	}
 	var items []struct {
@@ -103,27 +134,59 @@ func passThrough(raw json.RawMessage) (*mcp.CallToolResult, bool) {
 	if res.Content == nil {
 		res.Content = []mcp.Content{}
 	}
-	if s, ok := shape["structuredContent"]; ok && len(s) > 0 && s[0] == '{' {
-		res.StructuredContent = s
-	} else {
-		res.StructuredContent = nil // clients refuse anything but an object
+	res.StructuredContent = nil
+	if structured != nil {
+		res.StructuredContent = structured
+		if len(res.Content) == 0 { // for clients that know no structured content
+			res.Content = append(res.Content, &mcp.TextContent{Text: string(structured)})
+		}
 	}
 	for i, c := range res.Content {
-		switch c := c.(type) {
-		case *mcp.ImageContent:
-			if res.Content[i] = media(c.Data, c.MIMEType); res.Content[i] == nil {
-				res.Content[i] = unusable(c.MIMEType, len(c.Data))
+		res.Content[i] = usable(c)
+	}
+	res.Meta = ownMeta(res.Meta)
+	res.InputRequests, res.RequestState = nil, "" // those come without content
+	return &res, true
+}
+
+// usable makes an item of a page fit for clients.
+func usable(item mcp.Content) mcp.Content {
+	switch c := item.(type) {
+	case *mcp.ImageContent:
+		if found := media(c.Data, c.MIMEType); found != nil {
+			if image, ok := found.(*mcp.ImageContent); ok {
+				image.Meta, image.Annotations = c.Meta, c.Annotations
 			}
-		case *mcp.EmbeddedResource:
-			// How the page's script sends any binary value.
-			if c.Resource != nil && strings.HasPrefix(c.Resource.URI, "page://blob/") {
-				if item := media(c.Resource.Blob, c.Resource.MIMEType); item != nil {
-					res.Content[i] = item
-				}
+			return found
+		}
+		return unusable(c.MIMEType, len(c.Data))
+	case *mcp.EmbeddedResource:
+		// How the page's script sends any binary value.
+		if c.Resource != nil && strings.HasPrefix(c.Resource.URI, "page://blob/") {
+			if found := media(c.Resource.Blob, c.Resource.MIMEType); found != nil {
+				return found
 			}
 		}
 	}
-	return &res, true
+	return item
+}
+
+// ownMeta leaves out what is not for a page to say: keys of the protocol itself
+// (MCP, basic, _meta).
+func ownMeta(m mcp.Meta) mcp.Meta {
+	maps.DeleteFunc(m, func(key string, _ any) bool {
+		prefix, _, ok := strings.Cut(key, "/")
+		if !ok {
+			return false
+		}
+		for _, label := range strings.Split(prefix, ".") {
+			if label == "modelcontextprotocol" || label == "mcp" {
+				return true
+			}
+		}
+		return false
+	})
+	return m
 }
 
 // bounded cuts what is longer than the limit, and says so.
@@ -134,33 +197,37 @@ func (h *Handler) bounded(r *mcp.CallToolResult) *mcp.CallToolResult {
 	}
 	left := limit
 	for i, c := range r.Content {
-		switch c := c.(type) {
-		case *mcp.TextContent:
-			if len(c.Text) > left {
-				c.Text = cut(c.Text, left) + fmt.Sprintf("\n[cut by jsbridge: the full text has %d bytes, the limit is %d (--max-result); have the page return less, for example a part or a count]", len(c.Text), limit)
-				left = 0
-				continue
-			}
-			left -= len(c.Text)
-		case *mcp.ImageContent:
-			left = leaveOut(r, i, "image", len(c.Data), left, limit)
-		case *mcp.AudioContent:
-			left = leaveOut(r, i, "audio", len(c.Data), left, limit)
-		case *mcp.EmbeddedResource:
-			if c.Resource != nil {
-				left = leaveOut(r, i, "resource", max(len(c.Resource.Blob), len(c.Resource.Text)), left, limit)
-			}
-		}
+		r.Content[i], left = h.bound(c, left)
 	}
 	return r
 }
 
-func leaveOut(r *mcp.CallToolResult, i int, what string, size, left, limit int) int {
-	if size <= left {
-		return left - size
+// bound cuts an item to what is left of the limit, and tells what is left then.
+func (h *Handler) bound(item mcp.Content, left int) (mcp.Content, int) {
+	limit := h.opts.MaxResult
+	leaveOut := func(what string, size int) (mcp.Content, int) {
+		if size <= left {
+			return item, left - size
+		}
+		return &mcp.TextContent{Text: fmt.Sprintf("[%s of %d bytes left out by jsbridge: the limit of a result is %d (--max-result); have the page return a smaller one]", what, size, limit)}, left
 	}
-	r.Content[i] = &mcp.TextContent{Text: fmt.Sprintf("[%s of %d bytes left out by jsbridge: the limit of a result is %d (--max-result); have the page return a smaller one]", what, size, limit)}
-	return left
+	switch c := item.(type) {
+	case *mcp.TextContent:
+		if len(c.Text) > left {
+			c.Text = cut(c.Text, left) + fmt.Sprintf("\n[cut by jsbridge: the full text has %d bytes, the limit is %d (--max-result); have the page return less, for example a part or a count]", len(c.Text), limit)
+			return c, 0
+		}
+		return c, left - len(c.Text)
+	case *mcp.ImageContent:
+		return leaveOut("image", len(c.Data))
+	case *mcp.AudioContent:
+		return leaveOut("audio", len(c.Data))
+	case *mcp.EmbeddedResource:
+		if c.Resource != nil {
+			return leaveOut("resource", max(len(c.Resource.Blob), len(c.Resource.Text)))
+		}
+	}
+	return item, left
 }
 
 // cut shortens text to at most n bytes at a character's boundary.

@@ -104,30 +104,35 @@ func entry(t *testing.T, tool string) tenant.Entry {
 func TestLimitOfAResult(t *testing.T) {
 	h := &Handler{opts: Options{MaxResult: 20}}
 	e := entry(t, `{"name":"x"}`)
-	got := shape(h.result(e, tenant.Answer{Result: json.RawMessage(`"` + strings.Repeat("é", 50) + `"`)}))
+	got := shape(mapped(h, e, tenant.Answer{Result: json.RawMessage(`"` + strings.Repeat("é", 50) + `"`)}))
 	if !strings.HasPrefix(got, "text:"+strings.Repeat("é", 10)+"\n[cut") || !strings.Contains(got, "100 bytes") {
 		t.Errorf("cut text: %q", got)
 	}
-	got = shape(h.result(e, tenant.Answer{Result: json.RawMessage(`{"content":[{"type":"image","mimeType":"image/png","data":"` + b64(pngBytes+strings.Repeat("x", 50)) + `"}]}`)}))
+	got = shape(mapped(h, e, tenant.Answer{Result: json.RawMessage(`{"content":[{"type":"image","mimeType":"image/png","data":"` + b64(pngBytes+strings.Repeat("x", 50)) + `"}]}`)}))
 	if !strings.HasPrefix(got, "text:[image of") {
 		t.Errorf("large image: %q", got)
 	}
-	got = shape(h.result(e, tenant.Answer{Err: &tenant.PageError{Message: strings.Repeat("x", 50)}}))
+	got = shape(mapped(h, e, tenant.Answer{Err: &tenant.PageError{Message: strings.Repeat("x", 50)}}))
 	if !strings.Contains(got, "[cut") || !strings.HasSuffix(got, "error") {
 		t.Errorf("long error: %q", got)
 	}
 }
 
+func mapped(h *Handler, e tenant.Entry, a tenant.Answer) *mcp.CallToolResult {
+	res, _ := h.result(e.Tool, a)
+	return res
+}
+
 func TestErrorsAndOutputSchema(t *testing.T) {
 	h := &Handler{opts: Options{MaxResult: 1000}}
-	if got := shape(h.result(entry(t, `{"name":"x"}`), tenant.Answer{Err: &tenant.PageError{}})); got == "text: error" || !strings.HasSuffix(got, "error") {
+	if got := shape(mapped(h, entry(t, `{"name":"x"}`), tenant.Answer{Err: &tenant.PageError{}})); got == "text: error" || !strings.HasSuffix(got, "error") {
 		t.Errorf("an error without a message: %q", got)
 	}
 	out := entry(t, `{"name":"x","outputSchema":{"type":"object"}}`)
-	if got := shape(h.result(out, tenant.Answer{Result: json.RawMessage(`"text"`)})); !strings.Contains(got, "outputSchema") || !strings.HasSuffix(got, "error") {
+	if got := shape(mapped(h, out, tenant.Answer{Result: json.RawMessage(`"text"`)})); !strings.Contains(got, "outputSchema") || !strings.HasSuffix(got, "error") {
 		t.Errorf("text against an outputSchema: %q", got)
 	}
-	if got := shape(h.result(out, tenant.Answer{Result: json.RawMessage(`{"a":1}`)})); got != `text:{"a":1} structured:{"a":1}` {
+	if got := shape(mapped(h, out, tenant.Answer{Result: json.RawMessage(`{"a":1}`)})); got != `text:{"a":1} structured:{"a":1}` {
 		t.Errorf("an object against it: %q", got)
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"jsbridge/tenant"
 )
 
 // stream is an HTTP response that may stay open. It bounds each write, so that
@@ -17,21 +19,30 @@ type stream struct {
 	http.ResponseWriter
 	request *http.Request
 	opened  func()        // told once the first bytes were sent
+	cancels chan struct{} // an entry for each request that the client was told to forget
 	gone    chan struct{} // standalone streams: closed when the handler has returned
 	rc      *http.ResponseController
 	cancel  context.CancelFunc
 	every   time.Duration
 
 	mu    sync.Mutex
+	begun bool        // the retry field is written
 	alive *time.Timer // set once the response is an event stream
 	ended bool
 }
+
+// retryField asks clients to wait, in milliseconds, before they open a broken stream
+// again (HTML, server-sent events).
+const retryField = "retry: 1000\n\n"
+
+// maxCancel is more than the SDK's notifications/cancelled has, in bytes.
+const maxCancel = 4 << 10
 
 const streamWriteTimeout = 10 * time.Second
 
 func newStream(w http.ResponseWriter, r *http.Request, every time.Duration) *stream {
 	ctx, cancel := context.WithCancel(r.Context())
-	return &stream{ResponseWriter: w, request: r.WithContext(ctx), gone: make(chan struct{}), rc: http.NewResponseController(w), cancel: cancel, every: every}
+	return &stream{ResponseWriter: w, request: r.WithContext(ctx), gone: make(chan struct{}), cancels: make(chan struct{}, tenant.MaxAsks), rc: http.NewResponseController(w), cancel: cancel, every: every}
 }
 
 // Unwrap lets http.ResponseController find the connection.
@@ -40,8 +51,21 @@ func (st *stream) Unwrap() http.ResponseWriter { return st.ResponseWriter }
 func (st *stream) Write(b []byte) (int, error) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
+	events := strings.HasPrefix(st.Header().Get("Content-Type"), "text/event-stream")
+	if events && !st.begun {
+		st.begun = true
+		if _, err := st.write([]byte(retryField)); err != nil {
+			return 0, err
+		}
+	}
 	n, err := st.write(b)
-	if st.alive == nil && !st.ended && strings.HasPrefix(st.Header().Get("Content-Type"), "text/event-stream") {
+	if len(b) < maxCancel && bytes.Contains(b, []byte(`"notifications/cancelled"`)) {
+		select {
+		case st.cancels <- struct{}{}:
+		default:
+		}
+	}
+	if st.alive == nil && !st.ended && events {
 		st.alive = time.AfterFunc(st.every, st.keepAlive)
 		if st.opened != nil {
 			st.opened()

@@ -18,9 +18,9 @@ import (
 type watch struct {
 	s     *session
 	ctx   context.Context // the call's: leads the SDK to the right stream
-	req   *mcp.CallToolRequest
+	r     *request
 	label string
-	token any
+	token any // nil: the client wants no progress
 	begun time.Time
 
 	mu      sync.Mutex
@@ -31,8 +31,8 @@ type watch struct {
 	total   float64
 }
 
-func newWatch(ctx context.Context, s *session, req *mcp.CallToolRequest, label string) *watch {
-	w := &watch{s: s, ctx: ctx, req: req, label: label, token: req.Params.GetProgressToken(), begun: time.Now()}
+func newWatch(ctx context.Context, s *session, r *request, label string) *watch {
+	w := &watch{s: s, ctx: ctx, r: r, label: label, token: r.token, begun: time.Now()}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.timer = time.AfterFunc(s.h.progressEvery, w.beat)
@@ -58,7 +58,7 @@ func (w *watch) event(e tenant.Event) {
 		w.tell(e.Progress.Progress, e.Progress.Message)
 		w.timer.Reset(w.s.h.progressEvery)
 	case e.Log != nil:
-		_ = w.req.Session.Log(w.ctx, &mcp.LoggingMessageParams{
+		_ = w.r.ss.Log(w.ctx, &mcp.LoggingMessageParams{
 			Level: mcp.LoggingLevel(e.Log.Level), Logger: e.Log.Logger, Data: e.Log.Data,
 		})
 	}
@@ -74,7 +74,7 @@ func (w *watch) beat() {
 	}
 	if w.token != nil {
 		w.tell(w.last, fmt.Sprintf("still running in %q for %d s", w.label, int(time.Since(w.begun).Seconds())))
-	} else if st, ok := w.s.h.posts.Load(w.req.Extra.Header.Get(postHeader)); ok {
+	} else if st, ok := w.s.h.posts.Load(w.r.post()); ok {
 		st.(*stream).keepAlive()
 		return // which goes on by itself
 	}
@@ -87,7 +87,7 @@ func (w *watch) tell(progress float64, message string) {
 		progress = w.last + 1e-6
 	}
 	w.told, w.last = true, progress
-	_ = w.req.Session.NotifyProgress(w.ctx, &mcp.ProgressNotificationParams{
+	_ = w.r.ss.NotifyProgress(w.ctx, &mcp.ProgressNotificationParams{
 		ProgressToken: w.token, Progress: progress, Total: w.total, Message: message,
 	})
 }

@@ -1,6 +1,7 @@
 package page
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -74,6 +75,15 @@ func (s *socket) handle(f frame, data []byte) error {
 			return nil
 		}
 		return s.count(s.link.Say(id, tenant.Event{Log: &l}))
+	case "ask":
+		return s.ask(f)
+	case "resource_updated":
+		var uri string
+		if err := f.text("uri", &uri); err != nil {
+			return err
+		}
+		s.link.Updated(uri)
+		return nil
 	case "rename_connection":
 		return s.rename(f)
 	case "leave_channel":
@@ -118,10 +128,10 @@ func (s *socket) register(data []byte) error {
 	if err != nil {
 		return err
 	}
-	for _, p := range reg.Problems {
-		s.warn("page tool refused", "tool", p.Name, "index", p.Index, "reason", p.Reason)
+	for _, p := range m.Problems {
+		s.warn("page "+cmp.Or(p.Kind, "tool")+" refused", "name", p.Name, "index", p.Index, "reason", p.Reason)
 	}
-	s.h.log.Info("page registered", "connection", s.link.ID(), "prefix", reg.Prefix, "tools", len(reg.Tools), "pending", reg.Pending)
+	s.h.log.Info("page registered", "connection", s.link.ID(), "prefix", reg.Prefix, "tools", len(m.Tools), "prompts", len(m.Prompts), "resources", len(m.Resources), "pending", reg.Pending)
 	s.tellRegistered(reg)
 	return nil
 }
@@ -158,12 +168,35 @@ func (s *socket) tellRegistered(reg tenant.Registration) {
 	if !s.v1 || reg.Pending { // it is told once it is approved
 		return
 	}
-	msg := registeredMsg{Type: "registered", Prefix: reg.Prefix, Tools: []publishedMsg{}, Problems: reg.Problems}
+	m := reg.Declared
+	msg := registeredMsg{Type: "registered", Prefix: reg.Prefix, Tools: []publishedMsg{}, Problems: m.Problems}
 	if msg.Problems == nil {
 		msg.Problems = []manifest.Problem{}
 	}
-	for i, t := range reg.Tools {
-		msg.Tools = append(msg.Tools, publishedMsg{t.Name, reg.Names[i]})
+	for i, t := range m.Tools {
+		msg.Tools = append(msg.Tools, publishedMsg{Name: t.Name, Published: reg.ToolNames[i]})
+	}
+	for i, p := range m.Prompts {
+		msg.Prompts = append(msg.Prompts, publishedMsg{Name: p.Name, Published: reg.PromptNames[i]})
+	}
+	for i, r := range m.Resources {
+		if r.Template {
+			msg.Templates = append(msg.Templates, publishedMsg{Template: r.URI, Published: reg.ResourceURIs[i]})
+		} else {
+			msg.Resources = append(msg.Resources, publishedMsg{URI: r.URI, Published: reg.ResourceURIs[i]})
+		}
 	}
 	s.sendJSON(msg)
+}
+
+// ask passes a question of the page on. One that can't be is answered at once.
+func (s *socket) ask(f frame) error {
+	id, callID, kind, err := f.ask()
+	if err == nil {
+		err = s.link.Ask(callID, id, kind, f.fields["params"])
+	}
+	if err != nil && id != "" {
+		s.Answer(id, tenant.Answer{Err: &tenant.PageError{Message: err.Error()}})
+	}
+	return s.count(err)
 }

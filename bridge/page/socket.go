@@ -294,6 +294,29 @@ func (s *socket) Probe() {
 	}
 }
 
+func (s *socket) Answer(askID string, a tenant.Answer) {
+	if s.v1 {
+		s.sendJSON(answerMsg{"answer", askID, a.Result, a.Err})
+	}
+}
+
+func (s *socket) Watch(uri string, on bool) {
+	if !s.v1 {
+		return
+	}
+	msg := watchMsg{"unsubscribe", uri}
+	if on {
+		msg.Type = "subscribe"
+	}
+	s.sendJSON(msg)
+}
+
+func (s *socket) Complain(message string) {
+	if s.v1 {
+		s.sendJSON(errorMsg{Type: "error", Message: message})
+	}
+}
+
 func (s *socket) Identify(label string) { s.sendJSON(identifyMsg{"identify", label}) }
 
 func (s *socket) Approved(reg *tenant.Registration) {

@@ -2,6 +2,7 @@ package page
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -136,6 +137,23 @@ func (f frame) log() (id string, l tenant.Log, err error) {
 	return id, l, err
 }
 
+// ask gives the id as soon as it is known, so that a bad question can be
+// answered.
+func (f frame) ask() (id, callID string, kind tenant.AskKind, err error) {
+	var text string
+	if err = f.text("id", &id); err != nil || len(id) > maxNote {
+		return "", "", "", cmp.Or(err, errors.New("ask: the id is too long"))
+	}
+	if err = errors.Join(f.text("callId", &callID), f.text("kind", &text)); err != nil {
+		return id, "", "", err
+	}
+	switch kind = tenant.AskKind(text); kind {
+	case tenant.Elicit, tenant.Sample, tenant.ListRoots:
+		return id, callID, kind, nil
+	}
+	return id, "", "", fmt.Errorf("ask: %.20q can't be asked; the kinds are elicit, sample and roots", text)
+}
+
 // Server to page. Optional fields are left out when empty, so that an older
 // page gets just what it knows.
 
@@ -164,11 +182,30 @@ type registeredMsg struct {
 	Prefix   string             `json:"prefix"`
 	Tools    []publishedMsg     `json:"tools"`
 	Problems []manifest.Problem `json:"problems"`
+	// Left out when empty.
+	Prompts   []publishedMsg `json:"prompts,omitempty"`
+	Resources []publishedMsg `json:"resources,omitempty"`
+	Templates []publishedMsg `json:"resourceTemplates,omitempty"`
 }
 
+// publishedMsg has a name, a URI or a template.
 type publishedMsg struct {
-	Name      string `json:"name"`
+	Name      string `json:"name,omitempty"`
+	URI       string `json:"uri,omitempty"`
+	Template  string `json:"uriTemplate,omitempty"`
 	Published string `json:"published"`
+}
+
+type watchMsg struct {
+	Type string `json:"type"`
+	URI  string `json:"uri"`
+}
+
+type answerMsg struct {
+	Type   string            `json:"type"`
+	ID     string            `json:"id"`
+	Result json.RawMessage   `json:"result,omitempty"`
+	Error  *tenant.PageError `json:"error,omitempty"`
 }
 
 type cancelMsg struct {
@@ -198,19 +235,27 @@ type errorMsg struct {
 }
 
 type agentMsg struct {
-	Name    string `json:"name"`
-	Version string `json:"version"`
+	Name         string          `json:"name"`
+	Version      string          `json:"version"`
+	Capabilities json.RawMessage `json:"capabilities,omitempty"`
 }
 
 // encodeCall writes a call frame around the arguments, which pass untouched.
 func encodeCall(c tenant.CallFrame, v1 bool) []byte {
-	b := make([]byte, 0, len(c.Args)+len(c.Tool)+len(c.Agent.Name)+192)
-	b = append(b, `{"type":"call","id":`...)
+	b := make([]byte, 0, len(c.Args)+len(c.Tool)+len(c.Agent.Name)+len(c.Agent.Capabilities)+len(c.Retry.Responses)+len(c.Retry.State)+256)
+	b = append(b, `{"type":`...)
+	b = appendJSON(b, c.Method)
+	b = append(b, `,"id":`...)
 	b = appendJSON(b, c.ID)
-	b = append(b, `,"name":`...)
-	b = appendJSON(b, c.Tool)
-	b = append(b, `,"args":`...)
-	b = append(b, c.Args...)
+	if c.Method == tenant.RunTool {
+		b = append(b, `,"name":`...)
+		b = appendJSON(b, c.Tool)
+		b = append(b, `,"args":`...)
+		b = append(b, c.Args...)
+	} else {
+		b = append(b, ',')
+		b = append(b, c.Args[1:len(c.Args)-1]...) // an object's members, of which it has some
+	}
 	if v1 {
 		b = append(b, `,"timeoutMs":`...)
 		b = strconv.AppendInt(b, max(c.Timeout, time.Millisecond).Milliseconds(), 10)
@@ -218,6 +263,14 @@ func encodeCall(c tenant.CallFrame, v1 bool) []byte {
 		b = strconv.AppendBool(b, c.Progress)
 		b = append(b, `,"agent":`...)
 		b = appendJSON(b, agentMsg(c.Agent))
+		if c.Retry.Responses != nil {
+			b = append(b, `,"inputResponses":`...)
+			b = append(b, c.Retry.Responses...)
+		}
+		if c.Retry.State != "" {
+			b = append(b, `,"requestState":`...)
+			b = appendJSON(b, c.Retry.State)
+		}
 	}
 	return append(b, '}')
 }

@@ -57,6 +57,10 @@ func TestPageFramesAreUnderstood(t *testing.T) {
 			_, _, err = f.log()
 		case "register_tools":
 			_, err = manifest.Parse(data, manifest.Limits{})
+		case "ask":
+			_, _, _, err = f.ask()
+		case "resource_updated":
+			err = f.text("uri", new(string))
 		case "alive", "leave_channel", "rename_connection":
 		default:
 			t.Errorf("%s: nothing here handles it", name)
@@ -87,27 +91,43 @@ func TestServerFramesAreThose(t *testing.T) {
 	// named otherwise, or missing, shows.
 	for name, into := range map[string]any{
 		"welcome": &welcomeMsg{}, "welcome-pending": &welcomeMsg{}, "welcome-channel": &welcomeMsg{}, "approved": &approvedMsg{}, "init": &initMsg{}, "registered": &registeredMsg{}, "registered-problems": &registeredMsg{},
-		"cancel": &cancelMsg{}, "identify": &identifyMsg{}, "identify-label": &identifyMsg{}, "probe": &probeMsg{}, "error": &errorMsg{}, "error-untyped": &errorMsg{},
+		"cancel": &cancelMsg{}, "identify": &identifyMsg{}, "identify-label": &identifyMsg{}, "probe": &probeMsg{}, "registered-offerings": &registeredMsg{},
+		"answer": &answerMsg{}, "answer-error": &answerMsg{}, "subscribe": &watchMsg{}, "unsubscribe": &watchMsg{}, "error": &errorMsg{}, "error-untyped": &errorMsg{},
 	} {
 		if err := json.Unmarshal(frames[name], into); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		same(name, into)
 	}
-	var call struct {
-		ID        string
-		Name      string
-		Args      json.RawMessage
-		TimeoutMs int64
-		Progress  bool
-		Agent     struct{ Name, Version string }
-	}
-	for name, v1 := range map[string]bool{"call": true, "call-older": false} {
+	for name, v1 := range map[string]bool{
+		"call": true, "call-older": false, "call-retry": true, "get_prompt": true, "get_prompt-retry": true, "read_resource": true, "read_resource-template": true,
+		"complete-prompt": true, "complete-resource": true,
+	} {
+		var call struct {
+			Type           tenant.Method
+			ID, Name       string
+			Args           json.RawMessage
+			TimeoutMs      int64
+			Progress       bool
+			Agent          tenant.Agent
+			InputResponses json.RawMessage
+			RequestState   string
+		}
 		if err := json.Unmarshal(frames[name], &call); err != nil {
 			t.Fatal(err)
 		}
-		same(name, encodeCall(tenant.CallFrame{ID: call.ID, Tool: call.Name, Args: call.Args, Timeout: time.Duration(call.TimeoutMs) * time.Millisecond,
-			Progress: call.Progress, Agent: tenant.Agent(call.Agent)}, v1))
+		if call.Type != tenant.RunTool { // its own fields are all that is not common to the four
+			var fields map[string]json.RawMessage
+			if err := json.Unmarshal(frames[name], &fields); err != nil {
+				t.Fatal(err)
+			}
+			for _, common := range []string{"type", "id", "timeoutMs", "progress", "agent", "inputResponses", "requestState"} {
+				delete(fields, common)
+			}
+			call.Args, _ = json.Marshal(fields)
+		}
+		same(name, encodeCall(tenant.CallFrame{ID: call.ID, Method: call.Type, Tool: call.Name, Args: call.Args, Timeout: time.Duration(call.TimeoutMs) * time.Millisecond,
+			Progress: call.Progress, Agent: call.Agent, Retry: tenant.Retry{Responses: call.InputResponses, State: call.RequestState}}, v1))
 	}
 }
 
@@ -132,6 +152,7 @@ func FuzzDecodeFrame(f *testing.F) {
 				t.Error("progress is no number")
 			}
 			_, _, _ = fr.log()
+			_, _, _, _ = fr.ask()
 		}
 	})
 }

@@ -22,7 +22,8 @@ type workspace struct {
 	At     string `json:"at"`     // when it was last opened, RFC 3339, by the day
 }
 
-var keyForm = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+// keyForm is a name, or the hash of a bearer token, which no name looks like.
+var keyForm = regexp.MustCompile(`^([A-Za-z0-9_-]{1,64}|bearer:[0-9a-f]{64})$`)
 
 // ErrKey is returned for a key that names no workspace.
 var ErrKey = errors.New("a workspace's name is 1 to 64 letters, digits, - and _")

@@ -3,7 +3,9 @@ package main
 import (
 	"fmt"
 	"io"
+	"strings"
 	"time"
+	"unicode"
 
 	"github.com/spf13/cobra"
 
@@ -56,10 +58,12 @@ func serveCommand() *cobra.Command {
 	f.StringVar(&opts.Token, "token", "", "what MCP clients must send as Authorization: Bearer <token>")
 	f.StringSliceVar(&opts.AllowHosts, "allow-host", nil, "further names this server answers to, such as host.docker.internal")
 	f.StringSliceVar(&opts.AllowOrigins, "allow-origin", nil, "origins whose pages may connect under a name of their own without approval; null for file:// and sandboxed pages")
+	f.StringVar(&opts.Tenant.Bare, "bare", "", "name of the connection whose tools and prompts are published without its prefix")
 	f.StringVar(&pageCode, "page-code", string(agent.AllowCode), "what becomes of code that an agent registers in a page: allow, ask (the user, in the tab) or off")
 	stateFlag(f, &opts.State)
 	f.StringVar(&level, "log-level", "info", "debug, info, warn or error")
 	f.DurationVar(&opts.Tenant.CallTimeout, "call-timeout", tenant.DefaultCallTimeout, "limit of a call whose tool sets no timeoutMs")
+	f.DurationVar(&opts.Agent.AskTimeout, "ask-timeout", agent.DefaultAskTimeout, "how long a page's question to the agent's user or model may stay unanswered")
 	f.DurationVar(&opts.Tenant.ReconnectGrace, "reconnect-grace", tenant.DefaultReconnectGrace, "how long a page that lost its connection keeps its place")
 	f.DurationVar(&opts.Tenant.EmptyTimeout, "empty-timeout", tenant.DefaultEmptyTimeout, "ends a channel that has had no page for so long (also: TENANT_EMPTY_TIMEOUT_MS)")
 	also("empty-timeout", "JSBRIDGE_EMPTY_TIMEOUT", "TENANT_EMPTY_TIMEOUT_MS")
@@ -85,6 +89,7 @@ func serveCommand() *cobra.Command {
 			"--call-timeout": int64(opts.Tenant.CallTimeout / time.Millisecond), "--reconnect-grace": int64(opts.Tenant.ReconnectGrace / time.Millisecond),
 			"--empty-timeout": int64(opts.Tenant.EmptyTimeout / time.Millisecond), "--idle-timeout": int64(opts.Tenant.IdleTimeout / time.Millisecond),
 			"--session-idle": int64(opts.Agent.SessionIdle / time.Millisecond), "--drain": int64(opts.Drain / time.Millisecond),
+			"--ask-timeout": int64(opts.Agent.AskTimeout / time.Millisecond),
 		}
 		for name, v := range positive {
 			if v <= 0 {
@@ -93,6 +98,9 @@ func serveCommand() *cobra.Command {
 		}
 		if opts.Port < 0 || opts.Port > 65535 {
 			return usageError{fmt.Errorf("--port must be 0 to 65535, not %d", opts.Port)}
+		}
+		if opts.Tenant.Bare != "" && !strings.ContainsFunc(opts.Tenant.Bare, isLetterOrDigit) {
+			return usageError{fmt.Errorf("--bare must be the name of a connection, which has letters or digits; %q has none", opts.Tenant.Bare)}
 		}
 		for _, o := range opts.AllowOrigins {
 			if _, err := state.ParseOrigin(o); err != nil && o != "null" {
@@ -108,6 +116,8 @@ func serveCommand() *cobra.Command {
 	}
 	return c
 }
+
+func isLetterOrDigit(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 
 // greet says where everything is and what to do next.
 func greet(w io.Writer, port int) error {

@@ -1,0 +1,216 @@
+package agent
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"jsbridge/tenant"
+)
+
+// parkedState begins the requestState of a call that waits here for its client.
+const parkedState = "jsbridge:"
+
+// maxParked bounds the waiting calls of one workspace.
+const maxParked = 256
+
+// exchange is a call for a stateless client. While the page has questions for the
+// client the call goes on without a request: the client is told the questions,
+// asks its user or model, and calls again with the answers.
+type exchange struct {
+	s      *session
+	target string
+	cancel context.CancelCauseFunc
+	asks   chan *tenant.Ask // more are never open at once
+	done   chan struct{}    // closed once answer and err are set
+	answer tenant.Answer
+	err    error
+
+	mu    sync.Mutex
+	watch *watch // of the request that waits now, if any
+
+	// Of the request that waits, or of whoever has taken the exchange out of
+	// session.parked.
+	open   map[string]question // by the key that the client knows
+	serial int
+	expiry *time.Timer
+}
+
+type question struct {
+	ask     *tenant.Ask
+	request mcp.InputRequest
+}
+
+// exchange begins a call, or goes on with the one that the request's state names.
+func (s *session) exchange(r *request, e errand) (reply, error) {
+	if !s.waits(r) {
+		x, err := s.newExchange(r, e)
+		if err != nil {
+			return reply{}, err
+		}
+		return x.wait(r, e)
+	}
+	x := s.unpark(strings.TrimPrefix(r.state, parkedState), e.target)
+	if x == nil {
+		return reply{}, invalidParams("this requestState names no call that waits here: its time is over (--ask-timeout), it was answered already, or jsbridge was restarted; call again without it")
+	}
+	x.take(r.responses)
+	return x.wait(r, e)
+}
+
+// waits tells whether a request is to go on with a call that waits here.
+func (s *session) waits(r *request) bool {
+	return s.shared && strings.HasPrefix(r.state, parkedState)
+}
+
+func (s *session) newExchange(r *request, e errand) (*exchange, error) {
+	retry, err := r.retry()
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancelCause(s.ctx)
+	x := &exchange{s: s, target: e.target, cancel: cancel, asks: make(chan *tenant.Ask, tenant.MaxAsks), done: make(chan struct{}), open: make(map[string]question)}
+	call := tenant.Call{Agent: r.agent, Progress: r.token != nil, OnEvent: x.event, OnAsk: func(a *tenant.Ask) { x.asks <- a }, Retry: retry}
+	go func() {
+		defer cancel(nil)
+		x.answer, x.err = e.do(ctx, call)
+		var ce *tenant.CallError
+		if x.err != nil && !errors.As(x.err, &ce) {
+			x.err = context.Cause(ctx)
+		}
+		close(x.done)
+	}()
+	return x, nil
+}
+
+// event passes what the page says on to the request that waits. While there is
+// none nobody hears it.
+func (x *exchange) event(e tenant.Event) {
+	x.mu.Lock()
+	w := x.watch
+	x.mu.Unlock()
+	if w != nil {
+		w.event(e)
+	}
+}
+
+func (x *exchange) attach(w *watch) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.watch = w
+}
+
+// wait returns the page's answer, or its questions. The request's end ends the
+// call.
+func (x *exchange) wait(r *request, e errand) (reply, error) {
+	w := newWatch(r.ctx, x.s, r, e.label)
+	x.attach(w)
+	defer func() {
+		x.attach(nil)
+		w.stop()
+	}()
+	for {
+		if len(x.open) > 0 {
+			if q, ok := x.park(r); ok {
+				return reply{questions: q}, nil
+			}
+		}
+		select {
+		case a := <-x.asks:
+			x.note(r, a)
+			for more := true; more; { // ask all that there is at once
+				select {
+				case a := <-x.asks:
+					x.note(r, a)
+				default:
+					more = false
+				}
+			}
+		case <-x.done:
+			if x.err != nil {
+				return reply{}, x.err
+			}
+			q, err := x.s.returned(r, x.answer)
+			if err != nil || q != nil {
+				return reply{questions: q}, err
+			}
+			return reply{answer: x.answer}, nil
+		case <-r.ctx.Done():
+			x.cancel(context.Cause(r.ctx))
+			return reply{}, context.Cause(r.ctx)
+		}
+	}
+}
+
+// note takes a page's question, or tells the page why it can't be asked.
+func (x *exchange) note(r *request, a *tenant.Ask) {
+	q, err := parseAsk(a)
+	if err == nil {
+		err = r.can.check(r.agent, q)
+	}
+	if err != nil {
+		x.s.refused(r, a, err)
+		return
+	}
+	x.serial++
+	x.open[fmt.Sprintf("q%d", x.serial)] = question{a, q}
+}
+
+// park leaves the call waiting for its client.
+func (x *exchange) park(r *request) (*questions, bool) {
+	s := x.s
+	q := &questions{requests: make(mcp.InputRequestMap, len(x.open))}
+	for key, open := range x.open {
+		q.requests[key] = open.request
+	}
+	token := rand.Text()
+	q.state = parkedState + token
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.parked) >= maxParked || s.ctx.Err() != nil {
+		for key, open := range x.open {
+			open.ask.Answer(tenant.Answer{Err: pageError(errors.New("too many calls of this workspace wait for answers"))})
+			delete(x.open, key)
+		}
+		return nil, false
+	}
+	s.parked[token] = x
+	x.expiry = time.AfterFunc(s.h.opts.AskTimeout, func() {
+		if s.unpark(token, x.target) == x {
+			s.h.log.Warn("a call ended: its client did not answer the page's question", "client", nameOf(r.agent))
+			x.cancel(s.h.nobodyAnswered())
+		}
+	})
+	return q, true
+}
+
+// unpark takes over the call of that target which waits under a token; whoever
+// does so has it alone.
+func (s *session) unpark(token, target string) *exchange {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	x := s.parked[token]
+	if x == nil || x.target != target {
+		return nil
+	}
+	delete(s.parked, token)
+	s.used = time.Now()
+	x.expiry.Stop()
+	return x
+}
+
+// take gives the page the client's answers. What was not answered is asked again.
+func (x *exchange) take(responses mcp.InputResponseMap) {
+	for key, open := range x.open {
+		if response := responses[key]; response != nil {
+			open.ask.Answer(answered(open.request, response, nil))
+			delete(x.open, key)
+		}
+	}
+}

@@ -1,0 +1,212 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"jsbridge/manifest"
+	"jsbridge/tenant"
+)
+
+// request is what the requests that go to a page have in common.
+type request struct {
+	ctx       context.Context // the handler's: leads the SDK to the right stream
+	ss        *mcp.ServerSession
+	extra     *mcp.RequestExtra
+	agent     tenant.Agent
+	can       can
+	token     any // for progress; nil: the client wants none
+	responses mcp.InputResponseMap
+	state     string
+
+	mu    sync.Mutex
+	lacks *lackError // why a question of the page was not asked
+}
+
+func requestOf[P mcp.Params](ctx context.Context, r *mcp.ServerRequest[P]) *request {
+	capabilities := r.ClientCapabilities()
+	out := &request{ctx: ctx, ss: r.Session, extra: r.Extra, agent: agentFrom(r.ClientInfo(), capabilities), can: capabilitiesOf(capabilities)}
+	if p, ok := any(r.Params).(interface{ GetProgressToken() any }); ok {
+		out.token = p.GetProgressToken()
+	}
+	return out
+}
+
+// repeats notes what a client gives that calls again, as it was told to.
+func (r *request) repeats(responses mcp.InputResponseMap, state string) *request {
+	r.responses, r.state = responses, state
+	return r
+}
+
+// refused notes, and logs, why a question of the page is not asked.
+func (s *session) refused(r *request, a *tenant.Ask, err error) {
+	s.h.log.Warn("a page's question was not asked", "kind", a.Kind, "err", manifest.Clean(err.Error(), 256, false))
+	var lacks *lackError
+	if errors.As(err, &lacks) {
+		r.mu.Lock()
+		r.lacks = lacks
+		r.mu.Unlock()
+	}
+	a.Answer(tenant.Answer{Err: pageError(err)})
+}
+
+// retry is that for the page.
+func (r *request) retry() (tenant.Retry, error) {
+	out := tenant.Retry{State: r.state}
+	if r.responses == nil {
+		return out, nil
+	}
+	raw, err := json.Marshal(r.responses)
+	out.Responses = raw
+	return out, err
+}
+
+// errand is what a page is asked to do.
+type errand struct {
+	label  string // of the page
+	target string // what is called, to tell whether a retry is of the same
+	do     func(context.Context, tenant.Call) (tenant.Answer, error)
+}
+
+// reply is a page's answer, or its questions in place of one.
+type reply struct {
+	answer    tenant.Answer
+	questions *questions // only for stateless clients, who come again
+}
+
+// run has the page do it. Questions that the page has meanwhile go to the client.
+// The error is a [*tenant.CallError], the context's, a [*lackError], one of the
+// protocol, or what is wrong with the page's questions.
+func (s *session) run(r *request, e errand) (reply, error) {
+	if s.shared {
+		return s.exchange(r, e)
+	}
+	for round := 1; ; round++ {
+		answer, err := s.watched(r, e)
+		if err != nil {
+			return reply{}, err
+		}
+		q, err := s.returned(r, answer)
+		if err != nil || q == nil {
+			return reply{answer: answer}, err
+		}
+		if round > maxRounds {
+			return reply{}, errors.New("the page goes on asking instead of giving a result")
+		}
+		if err := r.mayAsk(); err != nil {
+			return reply{}, err
+		}
+		if r.responses, err = s.putAll(r, q); err != nil {
+			return reply{}, err
+		}
+		r.state = q.state
+	}
+}
+
+// returned gives the questions that a page returned, once they can be asked.
+func (s *session) returned(r *request, a tenant.Answer) (*questions, error) {
+	if a.Err != nil {
+		return nil, nil
+	}
+	q, err := questionsIn(a.Result)
+	if q == nil || err != nil {
+		return nil, err
+	}
+	for _, question := range q.requests {
+		if err := r.can.check(r.agent, question); err != nil {
+			return nil, err
+		}
+	}
+	return q, nil
+}
+
+// post leads to the response that the client waits for.
+func (r *request) post() string {
+	if r.extra == nil {
+		return ""
+	}
+	return r.extra.Header.Get(postHeader)
+}
+
+// mayAsk tells whether a session's client can be asked during this request.
+func (r *request) mayAsk() error {
+	if r.extra != nil && r.extra.Header.Get(jsonHeader) != "" {
+		return errors.New("the MCP client takes a plain JSON answer only (its Accept header), so it can't be asked anything during a call")
+	}
+	return nil
+}
+
+// watched makes a call that ends with the session too, and passes on what the
+// page says meanwhile.
+func (s *session) watched(r *request, e errand) (tenant.Answer, error) {
+	ctx, cancel := context.WithCancelCause(r.ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(s.ctx, func() { cancel(context.Cause(s.ctx)) })()
+
+	w := newWatch(ctx, s, r, e.label)
+	defer w.stop()
+	retry, err := r.retry()
+	if err != nil {
+		return tenant.Answer{}, err
+	}
+	var asks sync.WaitGroup
+	onAsk := func(a *tenant.Ask) { asks.Go(func() { s.ask(ctx, r, a) }) }
+	answer, err := e.do(ctx, tenant.Call{Agent: r.agent, Progress: w.token != nil, OnEvent: w.event, OnAsk: onAsk, Retry: retry})
+	if err != nil {
+		cancel(err)
+	} else {
+		cancel(context.Canceled)
+	}
+	asks.Wait()
+	var ce *tenant.CallError
+	if err != nil && !errors.As(err, &ce) {
+		err = context.Cause(ctx)
+	}
+	return answer, err
+}
+
+// awaitCancelled waits until the client was told to stop asking. The SDK tells it
+// on the call's own stream and in its own time, but with the call's answer that
+// stream ends.
+func (s *session) awaitCancelled(ctx context.Context, r *request) {
+	st, ok := s.h.posts.Load(r.post())
+	if !ok || ctx.Err() == nil { // then it has answered
+		return
+	}
+	late := time.NewTimer(time.Second)
+	defer late.Stop()
+	select {
+	case <-st.(*stream).cancels:
+	case <-r.ctx.Done():
+	case <-s.ctx.Done():
+	case <-late.C:
+	}
+}
+
+// ask has the session's client answer a page's question.
+func (s *session) ask(ctx context.Context, r *request, a *tenant.Ask) {
+	q, err := parseAsk(a)
+	if err == nil {
+		err = r.can.check(r.agent, q)
+	}
+	if err == nil {
+		err = r.mayAsk()
+	}
+	if err != nil {
+		s.refused(r, a, err)
+		return
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, s.h.opts.AskTimeout, s.h.nobodyAnswered())
+	defer cancel()
+	response, err := put(ctx, r.ss, q)
+	if err != nil {
+		s.awaitCancelled(ctx, r)
+		err = why(ctx, err)
+	}
+	a.Answer(answered(q, response, err))
+}
