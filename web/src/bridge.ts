@@ -1,13 +1,14 @@
 /** The bridge of a page: wires the socket to the tools, and gives the page its controls. */
 
+import type { ToolBus } from "./bus.ts";
 import { createDispatch } from "./dispatch.ts";
 import type { Additions, Extras } from "./extras.ts";
 import { leave as keep, take } from "./instance.ts";
 import { attempt, messageOf } from "./readable.ts";
 import { createSocket } from "./socket.ts";
 import { keepErrors } from "./thrown.ts";
-import { callable, declared, readManifest, watchPage } from "./tools.ts";
-import { byteLength, decode, encode, type PageMessage, type Problem } from "./wire.ts";
+import { callable, declared, readManifest } from "./tools.ts";
+import { byteLength, decode, encode, type PageMessage, type Problem, type Run } from "./wire.ts";
 
 /**
  * `connecting`: from the first attempt until the server has taken the tools, and while a
@@ -44,6 +45,8 @@ export interface Bridge {
 
 /** Where the page's only bridge is found. */
 const KEY = Symbol.for("jsbridge");
+
+const has = (bus: ToolBus) => [...bus.getTools(), ...bus.getPrompts(), ...bus.getResources()].length;
 
 const page = globalThis as unknown as Window & { [KEY]?: Bridge | undefined };
 
@@ -87,12 +90,12 @@ function createBridge(server: URL, tenant: string, loadExtras: () => Promise<Ext
   const log = (text: string, print = console.warn) => print("[jsbridge] " + text);
   const once = (text: string) => void (told.size > 999 || told.has(text) || (log(text), told.add(text)));
   const send = (message: PageMessage) => void transmit(encode(message));
-  const complain = (problems?: Problem[]) => problems?.forEach(({ name, index, reason }) => once(`tool ${name || index}: ${reason}`));
+  const complain = (problems?: Problem[]) => problems?.forEach(({ kind = "tool", name, index, reason }) => once(`${kind} ${name || index}: ${reason}`));
   const more = () => (loading ??= start());
   const load = () => more().catch(() => {});
   const offers = () => (extra ? extra.merge(declared()) : declared());
 
-  const dispatch = createDispatch(transmit, () => callable(offers()), more, () => limit);
+  const dispatch = createDispatch(transmit, () => callable(offers()), more, () => limit, (id) => extra?.over(id));
 
   const socket = createSocket(server, () => `/ws?tenant=${encodeURIComponent(tenant)}&v=1&instance=${instance}`, signal, {
     opening: () => show("connecting", status.reason),
@@ -106,9 +109,14 @@ function createBridge(server: URL, tenant: string, loadExtras: () => Promise<Ext
       load();
     },
     frame: receive,
-    ended: dispatch.reset,
+    ended() {
+      dispatch.reset();
+      extra?.reset();
+    },
     hiding: () => (rest(), seen),
     returned: take,
+    // Without extras a page is no poorer: it got this script from the same server, with permission.
+    cause: async (opened, keep) => extra?.findCause(server, opened, keep) ?? "down",
     tell(kind, detail = "", lasting) {
       // One line for each kind of trouble, until there was a connection in between.
       const first = kind != trouble;
@@ -137,7 +145,7 @@ function createBridge(server: URL, tenant: string, loadExtras: () => Promise<Ext
   /** Sends the manifest if it differs from what this socket has seen. False when it is too large. */
   function register(): boolean {
     planned = false;
-    const { frame, problems } = readManifest(offers(), label);
+    const { frame, problems } = readManifest(offers(), label, extra?.declare());
     complain(problems);
     if (frame != sent && transmit(frame)) sent = frame;
     return frame == sent;
@@ -152,7 +160,7 @@ function createBridge(server: URL, tenant: string, loadExtras: () => Promise<Ext
 
   async function start(): Promise<Additions> {
     try {
-      extra = await (await loadExtras()).start({ signal, changed, register, kept });
+      extra = await (await loadExtras()).start({ signal, changed, register, send, run, kept });
       changed();
       return extra;
     } catch (e) {
@@ -178,8 +186,7 @@ function createBridge(server: URL, tenant: string, loadExtras: () => Promise<Ext
         trouble = 0;
         return show("connected");
       case "call":
-        seen = message.id;
-        return void dispatch.call(message);
+        return run(message);
       case "cancel":
         return dispatch.cancel(message.id, message.reason);
       case "identify": {
@@ -195,9 +202,14 @@ function createBridge(server: URL, tenant: string, loadExtras: () => Promise<Ext
       case "error":
         return once("refused: " + message.message);
       default:
-        // No message, one of a later version, or one that `registered` follows.
-        message satisfies { type: "approved" } | null | undefined;
+        // Of what the extras have declared. Or no message, one of a later version, or one that `registered` follows.
+        extra?.receive(message);
     }
+  }
+
+  function run(message: Run): void {
+    seen = message.id;
+    dispatch.call(message);
   }
 
   function drop(): void {
@@ -220,7 +232,6 @@ function createBridge(server: URL, tenant: string, loadExtras: () => Promise<Ext
     keep(instance, extra ? extra.kept() : kept);
   }
 
-  watchPage(() => page[KEY]?.changed());
   const rename = (to: string) => void (to && send({ type: "rename_connection", appLabel: (label = to) }));
   page.__mcpRename = (given = prompt("Tab name:", label || document.title) || "") => rename(given.trim());
   page.__mcpLeaveChannel = leave;
@@ -238,8 +249,8 @@ function createBridge(server: URL, tenant: string, loadExtras: () => Promise<Ext
   page.__mcpDisconnect = stop;
 
   load();
-  /** There are tools that only the extras know, and that must be in the first manifest. */
-  const early = keepErrors() || kept;
+  /** There is something that only the extras know, and that must be in the first manifest. */
+  const early = keepErrors() || kept || attempt(() => page.__mcpPrompts || page.__mcpResources || has(page.__mcpToolBus!));
 
   return {
     matches: (origin, name) => origin == server.origin && name == tenant,

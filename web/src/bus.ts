@@ -1,4 +1,4 @@
-/** The tool bus: tools that come and go while the page runs. */
+/** The tool bus: tools, prompts and resources that come and go while the page runs. */
 
 import { attempt, isObject } from "./readable.ts";
 
@@ -20,12 +20,85 @@ export interface ToolOptions {
   origin?: object | undefined;
 }
 
-/** Gets the arguments as one object, and a context with `signal`, `progress()` and `log()`. May be async. */
+/** Gets the arguments as one object, and a ToolContext. May be async. */
 export type ToolFunction = (args: any, ctx: any) => unknown;
 
 export interface BusTool extends ToolOptions {
   name: string;
   fn: ToolFunction;
+}
+
+/** What completes a value typed so far: the choices, or a function that gives them. May be async. */
+export type Completer =
+  | readonly string[]
+  | ((value: string, given: { arguments: Record<string, string>; signal: AbortSignal }) => CompletedValues | Promise<CompletedValues>);
+
+/** At most 100 are used. `total` and `hasMore` tell how many more there are. */
+export type CompletedValues = readonly string[] | { values: readonly string[]; total?: number; hasMore?: boolean };
+
+/** An argument of a prompt. Its value is a text. */
+export interface PromptArgument {
+  name: string;
+  title?: string | undefined;
+  description?: string | undefined;
+  /** Default: false. */
+  required?: boolean | undefined;
+  complete?: Completer | undefined;
+}
+
+/** What a prompt can say of itself, besides its name. */
+export interface PromptOptions {
+  title?: string | undefined;
+  description?: string | undefined;
+  arguments?: readonly PromptArgument[] | undefined;
+  icons?: readonly object[] | undefined;
+  /** How long a call may take, in milliseconds. Default: the server's limit. */
+  timeoutMs?: number | undefined;
+}
+
+/**
+ * Gets the arguments by name, and a ToolContext. May be async. Gives a text, an MCP content item, an array of these and
+ * of messages `{role: "user" | "assistant", content}`, or `{messages, description?, _meta?}`.
+ */
+export type PromptFunction = (args: any, ctx: any) => unknown;
+
+export interface BusPrompt extends PromptOptions {
+  name: string;
+  fn: PromptFunction;
+}
+
+/** What a resource, or a template of resources, can say of itself. */
+export interface ResourceOptions {
+  /** Default: the URI or template. */
+  name?: string | undefined;
+  title?: string | undefined;
+  description?: string | undefined;
+  /** Default: by what `fn` returns. */
+  mimeType?: string | undefined;
+  /** In bytes. Not of a template. */
+  size?: number | undefined;
+  /** MCP's `{audience?, priority?, lastModified?}`. */
+  annotations?: object | undefined;
+  icons?: readonly object[] | undefined;
+  /** How long a call may take, in milliseconds. Default: the server's limit. */
+  timeoutMs?: number | undefined;
+  /** For a template's variables. */
+  complete?: Record<string, Completer> | undefined;
+  /** Called when the first client watches a URI: `notify()` tells that it has changed. May give a function that ends it. */
+  subscribe?: ((notify: () => void, what: { uri: string; variables: Record<string, string> }) => unknown) | undefined;
+}
+
+/**
+ * Gets the template's variables by name, and a ResourceContext. May be async. Gives text, a Blob, ArrayBuffer, typed array, canvas
+ * or other picture, any other value that JSON can hold, or MCP's `{contents: [{uri?, mimeType?, text | blob}], _meta?}`.
+ */
+export type ResourceFunction = (variables: any, ctx: any) => unknown;
+
+/** It has `uri` or `uriTemplate`. */
+export interface BusResource extends ResourceOptions {
+  uri?: string;
+  uriTemplate?: string;
+  fn: ResourceFunction;
 }
 
 export interface ToolBus {
@@ -42,8 +115,19 @@ export interface ToolBus {
    * @throws TypeError for a name that is no text or empty, `tools` that are no array.
    */
   registerProvider(name: string, tools: readonly BusTool[]): () => void;
+  /** As `registerTool`, for a prompt. */
+  registerPrompt(name: string, fn: PromptFunction, options?: PromptOptions): () => void;
+  /**
+   * As `registerTool`, for a resource. A text with `{...}` is a URI template (RFC 6570). What is relative, such as `cart` or
+   * `item/{id}`, is published below the page's prefix.
+   */
+  registerResource(uriOrTemplate: string, fn: ResourceFunction, options?: ResourceOptions): () => void;
+  /** Tells that a resource has changed: by its URI as registered, or as the template gives it. Nobody hears it while the page has no connection. */
+  resourceUpdated(uri: string): void;
   /** All tools in the order of registration. One whose name was taken is called `<provider>__<name>`. */
   getTools(): BusTool[];
+  getPrompts(): BusPrompt[];
+  getResources(): BusResource[];
   /** Has `listener` called once after all changes of a turn. Gives a function that ends it. */
   onChange(listener: () => void): () => void;
   /** Removes the tool that `getTools()` gives this name. False when there is none. */
@@ -72,6 +156,8 @@ export function installToolBus(): ToolBus {
 /** A bus of its own. */
 export function createBus(): ToolBus {
   const entries = new Map<string, Entry>();
+  const prompts = new Map<string, BusPrompt>();
+  const resources = new Map<string, BusResource>();
   const listeners = new Set<() => void>();
   let planned = false;
 
@@ -91,13 +177,13 @@ export function createBus(): ToolBus {
     }
   }
 
-  function put(key: string, entry: Entry): () => void {
-    entries.set(key, entry);
+  function put<T>(into: Map<string, T>, key: string, entry: T): () => void {
+    into.set(key, entry);
     changed();
     return () => {
       // What came in its place stays.
-      if (entries.get(key) != entry) return;
-      entries.delete(key);
+      if (into.get(key) != entry) return;
+      into.delete(key);
       changed();
     };
   }
@@ -120,16 +206,28 @@ export function createBus(): ToolBus {
 
   return {
     registerTool(name, fn, options = {}) {
-      mustBeName("tool", name);
-      if (typeof fn != "function") throw new TypeError(`tool ${name}: fn must be a function, not ${kindOf(fn)}`);
-      if (!isObject(options)) throw new TypeError(`tool ${name}: options must be an object, not ${kindOf(options)}`);
-      return put("tool " + name, { provider: "tool", tools: [{ ...options, name, fn }] });
+      mustBeWhole("tool", name, fn, options);
+      return put(entries, "tool " + name, { provider: "tool", tools: [{ ...options, name, fn }] });
     },
     registerProvider(name, tools) {
       mustBeName("provider", name);
       if (!Array.isArray(tools)) throw new TypeError(`provider ${name}: tools must be an array, not ${kindOf(tools)}`);
-      return put("provider " + name, { provider: name, tools: [...tools] });
+      return put(entries, "provider " + name, { provider: name, tools: [...tools] });
     },
+    registerPrompt(name, fn, options = {}) {
+      mustBeWhole("prompt", name, fn, options);
+      return put(prompts, name, { ...options, name, fn });
+    },
+    registerResource(uri, fn, options = {}) {
+      mustBeWhole("resource", uri, fn, options);
+      return put(resources, uri, { ...options, [/\{.*\}/.test(uri) ? "uriTemplate" : "uri"]: uri, fn });
+    },
+    resourceUpdated(uri) {
+      mustBeName("resource", uri);
+      window.__mcpResourceUpdated?.(uri);
+    },
+    getPrompts: () => [...prompts.values()],
+    getResources: () => [...resources.values()],
     getTools: () => listed().map(([tool]) => tool),
     onChange(listener) {
       if (typeof listener != "function") throw new TypeError("onChange needs a function, not " + kindOf(listener));
@@ -160,6 +258,12 @@ const renamed = (tool: BusTool, name: string): BusTool =>
 
 /** `""` for what has none, which no two tools share. */
 const nameOf = (tool: any): string => attempt(() => (typeof tool.name == "string" ? tool.name : "")) ?? "";
+
+function mustBeWhole(what: string, name: unknown, fn: unknown, options: unknown): void {
+  mustBeName(what, name);
+  if (typeof fn != "function") throw new TypeError(`${what} ${name}: fn must be a function, not ${kindOf(fn)}`);
+  if (!isObject(options)) throw new TypeError(`${what} ${name}: options must be an object, not ${kindOf(options)}`);
+}
 
 function mustBeName(what: string, name: unknown): void {
   if (typeof name != "string" || !name) throw new TypeError(`a ${what} needs a name: a text that is not empty, not ${kindOf(name)}`);

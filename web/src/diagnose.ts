@@ -1,5 +1,7 @@
 /** Finds out why there is no connection, and words it for the console. */
 
+import type { Keep } from "./socket.ts";
+
 /** Why an attempt failed. A browser shows all of them as the same broken socket. */
 export type Cause = "csp" | "mixed" | "http" | "denied" | "prompt" | "down";
 
@@ -9,19 +11,19 @@ export const isLasting = (cause: Cause): boolean => !/down|http/.test(cause);
 /** Also true of no host at all, which is a file. */
 const isLoopback = (host: string) => /^(|(.+\.)?localhost\.?|127\.[\d.]+|\[::1\])$/.test(host);
 
-/** For a socket that was let out but not answered. `opened`: one was, earlier in this document. */
-export async function findCause(server: URL, opened: boolean, permission: () => Promise<PermissionStatus | undefined>): Promise<Cause> {
+/** For a socket that was let out but not answered. `opened`: one was, earlier in this document. `keep` takes the permission that was looked at. */
+export async function findCause(server: URL, opened: boolean, keep: Keep): Promise<Cause> {
   // Loopback pages need no permission, although theirs reads "prompt" as well.
   if (!opened && isLoopback(server.hostname) && !isLoopback(location.hostname)) {
     if (!isSecureContext) return "http";
-    const state = (await permission())?.state;
+    const state = keep(await localPermission())?.state;
     if (state && state != "granted") return state;
   }
   return "down";
 }
 
 /** The browser's permission for pages to reach this machine, where it has one. */
-export async function localPermission(): Promise<PermissionStatus | undefined> {
+async function localPermission(): Promise<PermissionStatus | undefined> {
   for (const name of ["loopback-network", "local-network-access"]) {
     try {
       return await navigator.permissions.query({ name: name as PermissionName });

@@ -1,17 +1,10 @@
 /** Runs the page's functions for the server and sends back what they return. */
 
+import type { ToolContext } from "./context.ts";
 import { toResult } from "./convert.ts";
 import type { Additions } from "./extras.ts";
 import { isObject, messageOf, readable } from "./readable.ts";
-import { byteLength, encode, type Call, type CallError } from "./wire.ts";
-
-/** What a tool's function gets as its second argument. */
-export interface ToolContext {
-  /** Aborted when the agent cancels or the connection ends. */
-  signal: AbortSignal;
-  progress(done: number, total?: number, message?: string): void;
-  log(level: string, data: unknown): void;
-}
+import { byteLength, encode, type AskKind, type Call, type CallError, type Retry, type Run } from "./wire.ts";
 
 /** A declared tool. `fn` never leaves the page. */
 export interface Tool {
@@ -23,7 +16,8 @@ export interface Tool {
 export type Send = (frame: string) => boolean;
 
 export interface Dispatch {
-  call(message: Call): Promise<void>;
+  /** Also answers it. */
+  call(message: Run): Promise<void>;
   cancel(id: string, reason?: string): void;
   /** Aborts everything: the socket is gone, and answers with it. */
   reset(): void;
@@ -32,8 +26,11 @@ export interface Dispatch {
 /** Names that the page script answers to itself. */
 export const RESERVED = /^__(un)?register_tool/;
 
-/** `extras` fails when they can't be loaded. `limit` is the largest frame that the server takes, in bytes. */
-export function createDispatch(send: Send, tools: () => Tool[], extras: () => Promise<Additions>, limit: () => number): Dispatch {
+/**
+ * `extras` fails when they can't be loaded. `limit` is the largest frame that the server takes, in bytes.
+ * `over` hears which call has ended by itself; of one that is aborted, its signal tells.
+ */
+export function createDispatch(send: Send, tools: () => Tool[], extras: () => Promise<Additions>, limit: () => number, over: (id: string) => void): Dispatch {
   const running = new Map<string, AbortController>();
 
   function cancel(id: string, reason?: string): void {
@@ -42,19 +39,33 @@ export function createDispatch(send: Send, tools: () => Tool[], extras: () => Pr
     controller?.abort(new DOMException(reason, "AbortError"));
   }
 
-  async function run({ id, name, args, progress }: Call, signal: AbortSignal): Promise<string> {
+  async function run(message: Run, signal: AbortSignal): Promise<string> {
+    const { id, progress } = message;
     const say: Send = (frame) => running.get(id)?.signal == signal && send(frame);
-    const result = await findTool(name, RESERVED.test(name) ? (await extras()).reserved : tools()).fn(isObject(args) ? args : {}, {
+    // Only if it is used: a call waits for no extras that it does not need.
+    const ask = (kind: AskKind) => async (...args: unknown[]): Promise<any> => (await extras()).ask(kind, args, id, signal, say);
+    const { inputResponses, requestState } = message as Retry;
+    const ctx: ToolContext = {
       signal,
+      agent: { name: "", version: "", capabilities: {}, ...message.agent },
       progress(done, total, message) {
         if (progress !== false) say(encode({ type: "progress", id, progress: done, total, message }));
       },
       log(level, data) {
         say(encode({ type: "log", id, level, data: readable(data) }));
       },
-    });
-    return encode({ type: "call_result", id, result: await toResult(result, extras, limit()) });
+      elicit: ask("elicit"),
+      sample: ask("sample"),
+      roots: ask("roots"),
+      inputResponses,
+      requestState,
+    };
+    const result = message.type == "call" ? toResult(await callTool(message, ctx), extras, limit()) : (await extras()).answer(message, ctx, limit());
+    return encode({ type: "call_result", id, result: await result });
   }
+
+  const callTool = async ({ name, args }: Call, ctx: ToolContext) =>
+    findTool(name, RESERVED.test(name) ? (await extras()).reserved : tools()).fn(isObject(args) ? args : {}, ctx);
 
   return {
     cancel,
@@ -68,6 +79,7 @@ export function createDispatch(send: Send, tools: () => Tool[], extras: () => Pr
       // Cancelled calls and those of an earlier socket have nobody waiting.
       if (running.get(id) != controller) return;
       running.delete(id);
+      over(id);
       if (!send(frame)) send(fail(`${byteLength(frame)} bytes are over the limit of ${limit()}: return less`));
     },
     reset() {
@@ -77,7 +89,8 @@ export function createDispatch(send: Send, tools: () => Tool[], extras: () => Pr
 }
 
 function findTool(name: string, tools: Tool[]): Tool {
-  const tool = tools.find((tool) => tool.name === name);
+  // Of equal names the server takes the last.
+  const tool = tools.filter((tool) => tool.name === name).pop();
   if (!tool) throw Error(`this page has no tool ${name}, only: ${tools.map((tool) => tool.name)}`);
   return tool;
 }

@@ -2,7 +2,8 @@
 
 import { askHuman } from "./ask.ts";
 import type { ToolBus, ToolFunction } from "./bus.ts";
-import { RESERVED, type Tool, type ToolContext } from "./dispatch.ts";
+import type { ToolContext } from "./context.ts";
+import { RESERVED, type Tool } from "./dispatch.ts";
 import type { Host } from "./extras.ts";
 import { findOffer, sourceOf } from "./merge.ts";
 import { attempt, isObject, messageOf } from "./readable.ts";

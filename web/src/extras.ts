@@ -1,14 +1,17 @@
 /** Entry of /extras.js: what few pages need. It is no part of main.js, which loads it, so that that stays small. */
 
 import { installToolBus, type ToolBus } from "./bus.ts";
-import { explain } from "./diagnose.ts";
+import { explain, findCause } from "./diagnose.ts";
 import type { Tool } from "./dispatch.ts";
 import { createDynamic } from "./dynamic.ts";
 import { showBadge } from "./identify.ts";
 import { toContent } from "./media.ts";
 import { merge } from "./merge.ts";
+import { createOfferings, type Offerings } from "./offerings.ts";
 import { declared, type Offer } from "./tools.ts";
+import { watchPage } from "./watch-page.ts";
 import { watchWebMCP } from "./webmcp.ts";
+import type { PageMessage, Run } from "./wire.ts";
 
 /** What the bridge gives its extras. */
 export interface Host {
@@ -18,19 +21,25 @@ export interface Host {
   changed(): void;
   /** Sends changed tools now. False when they are too much for the server. */
   register(): boolean;
+  /** Sends a message, if there is a connection. */
+  send(message: PageMessage): void;
+  /** Runs it, answers it, and takes its `cancel`. */
+  run(message: Run): void;
   /** What `kept()` gave before the reload, or `""`. */
   kept: string;
 }
 
 /** What the extras add to a bridge. */
-export interface Additions {
+export interface Additions extends Offerings {
   /** All tools: those of `__mcpTools`, as given, then those of the tool bus and of WebMCP. Never throws. */
   merge(declared: Offer[]): Offer[];
   /** Answer to the reserved names. */
   reserved: Tool[];
   /** What to keep through a reload, or `""`. Never throws. */
   kept(): string;
-  /** Words why there is no connection. */
+  /** Why there is no connection. */
+  findCause: typeof findCause;
+  /** Words for it. */
   explain: typeof explain;
   /** Shows the human which tab this is. */
   showBadge(text: string): void;
@@ -51,7 +60,8 @@ export async function start(host: Host): Promise<Additions> {
   const { changed, signal } = host;
   // The bridge may have left while this was loaded.
   signal.throwIfAborted();
-  // First, since it hears only of tools that are registered later what they throw.
+  watchPage();
+  // Now, since it hears only of tools that are registered later what they throw.
   const watching = watchWebMCP(changed, signal);
   const bus = installToolBus();
   let modelTools = (): Tool[] => [];
@@ -79,7 +89,7 @@ export async function start(host: Host): Promise<Additions> {
   signal.throwIfAborted();
   // Now, when it is known which names are taken.
   dynamic.replay();
-  return { merge: all, reserved: dynamic.reserved, kept: dynamic.kept, explain, showBadge, toContent };
+  return { ...createOfferings(host, bus), merge: all, reserved: dynamic.reserved, kept: dynamic.kept, findCause, explain, showBadge, toContent };
 }
 
 /** The bus may be the page's own. */

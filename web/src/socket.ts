@@ -1,6 +1,6 @@
 /** The socket's life: when to connect, when to wait, when to stop. */
 
-import { findCause, isLasting, localPermission, socketOrigin, type Cause } from "./diagnose.ts";
+import { isLasting, socketOrigin, type Cause } from "./diagnose.ts";
 
 /** What the owner does with the socket's events. */
 export interface SocketHooks {
@@ -14,9 +14,13 @@ export interface SocketHooks {
   hiding(): string;
   /** The page is back, as it was. */
   returned(): void;
+  /** Why an attempt failed. `opened`: one did not. `keep` takes the browser's permission and gives it back; it is watched while it is in the way. */
+  cause(opened: boolean, keep: Keep): Promise<Cause>;
   /** Trouble that explain() knows, or a close code. `lasting`: there is no retry. */
   tell(kind: Cause | number, detail?: string, lasting?: boolean): void;
 }
+
+export type Keep = (found: PermissionStatus | undefined) => PermissionStatus | undefined;
 
 /** Nothing is queued here: what can't be sent now is not sent. */
 export interface Socket {
@@ -116,7 +120,7 @@ export function createSocket(server: URL, path: () => string, signal: AbortSigna
   async function diagnose(cause?: Cause, detail?: string): Promise<void> {
     // Until the cause is known nothing may connect: each try could cost a prompt.
     const mine = decide(Wait.Held);
-    cause ||= await findCause(server, opened, async () => (permission = await localPermission()));
+    cause ||= await hooks.cause(opened, (found) => (permission = found));
     if (mine != round) return;
     hooks.tell(cause, detail, isLasting(cause));
     if (!isLasting(cause)) retry(Wait.Free);

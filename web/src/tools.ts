@@ -1,4 +1,4 @@
-/** What the page declared: read afresh each time, and watched for changes. */
+/** What the page declared: read afresh each time. */
 
 import type { Tool } from "./dispatch.ts";
 import { attempt, isObject, messageOf } from "./readable.ts";
@@ -17,8 +17,15 @@ export interface Offer {
   problem?: string;
 }
 
+/** What else the page declared: members of the frame as JSON, each with a comma before it. */
+export interface Declared {
+  members: string;
+  problems: Problem[];
+}
+
 // What is no array counts as its only element, and is judged like one.
-export const declared = (): Offer[] => attempt(() => [].concat((window.__mcpTools as any) ?? []).map((tool) => ({ tool }))) ?? [];
+export const declared = (key: "__mcpTools" | "__mcpPrompts" | "__mcpResources" = "__mcpTools"): Offer[] =>
+  attempt(() => [].concat((window[key] as any) ?? []).map((tool) => ({ tool }))) ?? [];
 
 /** The tools that can be called now. One that can't even be looked at is left out. */
 export const callable = (offers: Offer[]): Tool[] =>
@@ -28,8 +35,8 @@ export const callable = (offers: Offer[]): Tool[] =>
  * The manifest as a `register_tools` frame, and the tools that did not make it.
  * Apart from what only the page can see, the server judges, not this script.
  */
-export function readManifest(offers: Offer[], label?: string): { frame: string; problems: Problem[] } {
-  const problems: Problem[] = [];
+export function readManifest(offers: Offer[], label?: string, more?: Declared): { frame: string; problems: Problem[] } {
+  const problems = [...(more?.problems ?? [])];
   const tools: string[] = [];
   offers.forEach(({ tool, dynamic, problem }, index) => {
     let name = "";
@@ -56,45 +63,10 @@ export function readManifest(offers: Offer[], label?: string): { frame: string; 
     problems,
   };
   // The texts are joined, so that a page's getters run once.
-  return { frame: `${JSON.stringify(rest).slice(0, -1)},"tools":[${tools}]}`, problems };
+  return { frame: `${JSON.stringify(rest).slice(0, -1)},"tools":[${tools}]${more?.members ?? ""}}`, problems };
 }
 
 function text(get: () => unknown): string | undefined {
   const value = attempt(get);
   return typeof value == "string" ? value : undefined;
-}
-
-/**
- * Has `changed` called when the page assigns one of its declarations, or changes the
- * array of tools through `window`, where it is a proxy. It stays when the bridge goes,
- * for the next.
- */
-export function watchPage(changed: () => void): void {
-  for (const key of ["__mcpTools", "__mcpSummary", "__mcpAppName"] as const) {
-    const present = Object.getOwnPropertyDescriptor(window, key);
-    // An accessor is ours already, or the page's own.
-    if (present?.get) continue;
-    let value = observe(window[key], changed);
-    // A top-level `var` can't be replaced.
-    if (present && !present.configurable) continue;
-    Object.defineProperty(window, key, {
-      configurable: true,
-      enumerable: true,
-      get: () => value,
-      set(next) {
-        // Assigning what was just read must not stack a proxy on a proxy.
-        if (next !== value) value = observe(next, changed);
-        changed();
-      },
-    });
-  }
-}
-
-function observe(list: any, changed: () => void): any {
-  if (!Array.isArray(list)) return list;
-  const noticed =
-    (act: Function) =>
-    (...args: any[]) => (changed(), act(...args));
-  // Assignments arrive here as definitions too.
-  return new Proxy(list, { defineProperty: noticed(Reflect.defineProperty), deleteProperty: noticed(Reflect.deleteProperty) });
 }

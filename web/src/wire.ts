@@ -3,6 +3,7 @@
  * both are tested against the frames in bridge/page/testdata/wire.
  */
 
+import type { Agent } from "./context.ts";
 import { attempt } from "./readable.ts";
 
 /** What the server may ask for, or tell, a page. */
@@ -10,6 +11,12 @@ export type ServerMessage =
   | Welcome
   | Registered
   | Call
+  | GetPrompt
+  | ReadResource
+  | Complete
+  | { type: "subscribe"; uri: string }
+  | { type: "unsubscribe"; uri: string }
+  | Answer
   | { type: "cancel"; id: string; reason?: string }
   | { type: "identify"; label?: string }
   | { type: "move_channel"; channel: string }
@@ -33,22 +40,70 @@ export interface Registered {
   type: "registered";
   prefix: string;
   tools?: { name: string; published: string }[];
+  prompts?: { name: string; published: string }[];
+  resources?: { uri: string; published: string }[];
+  resourceTemplates?: { uriTemplate: string; published: string }[];
   problems?: Problem[];
 }
 
-/** Runs a tool. */
-export interface Call {
-  type: "call";
+/** What all requests have that a `call_result` answers. */
+interface Request {
   id: string;
-  name: string;
-  args?: unknown;
   timeoutMs?: number;
   progress?: boolean;
-  agent?: { name?: string; version?: string };
+  agent?: Partial<Agent>;
 }
 
-/** A tool that was left out, and why. `index` is its place among all that were declared. */
+/** In a second call, what a client answered to `inputRequests`. */
+export interface Retry {
+  inputResponses?: Record<string, unknown>;
+  requestState?: string;
+}
+
+/** Runs a tool. */
+export interface Call extends Request, Retry {
+  type: "call";
+  name: string;
+  args?: unknown;
+}
+
+export interface GetPrompt extends Request, Retry {
+  type: "get_prompt";
+  name: string;
+  arguments?: unknown;
+}
+
+/** `uri` is in the page's own form. With a template, that which matched, and its variables. */
+export interface ReadResource extends Request, Retry {
+  type: "read_resource";
+  uri: string;
+  uriTemplate?: string;
+  variables?: unknown;
+}
+
+/** Of a prompt's argument, or of a variable of a template in the page's own form. */
+export interface Complete extends Request {
+  type: "complete";
+  ref: { type: "ref/prompt"; name: string } | { type: "ref/resource"; uri: string };
+  argument: { name: string; value: string };
+  context?: { arguments?: Record<string, string> };
+}
+
+/** What is run for the server, and may be cancelled. */
+export type Run = Call | GetPrompt | ReadResource | Complete;
+
+/** Reply to an `ask`. */
+export interface Answer {
+  type: "answer";
+  id: string;
+  result?: unknown;
+  error?: CallError;
+}
+
+/** What was left out, and why. `index` is its place among all of its kind that were declared. */
 export interface Problem {
+  /** Default: a tool. */
+  kind?: "prompt" | "resource";
   name: string;
   index: number;
   reason: string;
@@ -61,14 +116,22 @@ export type PageMessage =
   | { type: "call_result"; id: string; error: CallError }
   | { type: "progress"; id: string; progress: number; total?: number | undefined; message?: string | undefined }
   | { type: "log"; id?: string; level: string; data: unknown; logger?: string }
+  | { type: "ask"; id: string; callId: string; kind: AskKind; params: unknown }
+  | { type: "resource_updated"; uri: string }
   | { type: "rename_connection"; appLabel: string }
   | { type: "leave_channel" }
   | { type: "alive"; id: string };
+
+/** What a page may ask the client for during a call. */
+export type AskKind = "elicit" | "sample" | "roots";
 
 /** Replaces everything the page declared before. */
 export interface RegisterTools {
   type: "register_tools";
   tools: WireTool[];
+  prompts?: WirePrompt[];
+  resources?: WireResource[];
+  resourceTemplates?: WireTemplate[];
   summary?: unknown;
   appLabel?: unknown;
   url?: string;
@@ -91,6 +154,38 @@ export interface WireTool {
   annotations?: unknown;
   icons?: unknown;
   timeoutMs?: unknown;
+}
+
+/** A prompt without its function, unjudged as well. `complete` of an argument: true when the page can complete it. */
+export interface WirePrompt {
+  source: "host" | "dynamic";
+  name?: unknown;
+  title?: unknown;
+  description?: unknown;
+  arguments?: unknown;
+  icons?: unknown;
+  timeoutMs?: unknown;
+}
+
+/** A resource, likewise. */
+export interface WireResource {
+  source: "host" | "dynamic";
+  uri?: unknown;
+  name?: unknown;
+  title?: unknown;
+  description?: unknown;
+  mimeType?: unknown;
+  size?: unknown;
+  annotations?: unknown;
+  icons?: unknown;
+  timeoutMs?: unknown;
+}
+
+/** Resources by template. */
+export interface WireTemplate extends Omit<WireResource, "uri" | "size"> {
+  uriTemplate?: unknown;
+  /** The variables that the page can complete. */
+  complete?: string[];
 }
 
 /** Why a call failed. There is no stack: it holds local paths. */

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import test, { beforeEach } from "node:test";
 import { fileURLToPath } from "node:url";
-import { connectMcpBridge, defineTool, parseConnect } from "../src/client.ts";
+import { connectMcpBridge, definePrompt, defineResource, defineTool, parseConnect } from "../src/client.ts";
 import { FakeSocket, freshPage, settle } from "./page.ts";
 
 const page = globalThis as any;
@@ -59,6 +59,32 @@ test("defineTool puts tools on the page's bus, before and after it connects", as
   assert.deepEqual(names(ws), ["second"]);
 });
 
+test("definePrompt and defineResource do so with theirs", async () => {
+  const endPrompt = definePrompt("review", ({ style }) => `Be ${style}`, { arguments: [{ name: "style", complete: ["short"] }] });
+  defineResource("item/{id}", ({ id }, { uri }) => ({ id, uri }), { mimeType: "application/json" });
+  connectMcpBridge({ appName: "notes" });
+  const ws = await accept();
+  const { prompts, resourceTemplates } = ws.messages("register_tools").at(-1);
+  assert.deepEqual(prompts, [{ source: "dynamic", name: "review", arguments: [{ name: "style", complete: true }] }]);
+  assert.deepEqual(resourceTemplates, [{ source: "dynamic", uriTemplate: "item/{id}", name: "item/{id}", mimeType: "application/json" }]);
+  ws.say({ type: "get_prompt", id: "1", name: "review", arguments: { style: "brief" } });
+  ws.say({ type: "read_resource", id: "2", uri: "item/5", uriTemplate: "item/{id}", variables: { id: "5" } });
+  await settle();
+  assert.deepEqual(ws.messages("call_result").sort((a, b) => a.id - b.id).map((m) => JSON.stringify(m.result)), [
+    '{"messages":[{"role":"user","content":{"type":"text","text":"Be brief"}}]}',
+    '{"contents":[{"mimeType":"application/json","text":"{\\"id\\":\\"5\\",\\"uri\\":\\"item/5\\"}"}]}',
+  ]);
+  endPrompt();
+  await settle();
+  assert.equal(ws.messages("register_tools").at(-1).prompts, undefined);
+});
+
+test("a bus of the page's own that knows no prompts is an error that says so", () => {
+  page.__mcpToolBus = { registerTool() {}, registerProvider() {}, getTools: () => [], onChange() {} };
+  assert.throws(() => definePrompt("p", () => ""), /tool bus has no registerPrompt/);
+  assert.throws(() => defineResource("r", () => ""), /tool bus has no registerResource/);
+});
+
 test("defineTool says what is wrong with a tool", () => {
   assert.throws(() => defineTool("", () => 1), TypeError);
   assert.throws(() => defineTool("a", undefined as any), TypeError);
@@ -69,8 +95,8 @@ test("parseConnect is there too", () => assert.equal(parseConnect("team:").kind,
 test("in Node: imports, and does nothing", () => {
   // A process of its own, since this one looks like a page.
   const script = `
-    const { connectMcpBridge, defineTool } = await import("./src/client.ts");
-    defineTool("a", () => 1)();
+    const { connectMcpBridge, definePrompt, defineResource, defineTool } = await import("./src/client.ts");
+    for (const define of [defineTool, definePrompt, defineResource]) define("a", () => "1")();
     const { init, handleConnectClick, disconnect, getConnectionState } = connectMcpBridge({ appName: "notes", beforeConnect() { throw 0 } });
     init(); handleConnectClick(); disconnect();
     console.log(JSON.stringify(getConnectionState()), typeof window, Object.keys(globalThis).filter((key) => key.startsWith("__mcp")));`;

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { explain, findCause, isLasting, localPermission } from "../src/diagnose.ts";
+import { explain, findCause, isLasting } from "../src/diagnose.ts";
 import { freshPage, setPermission } from "./page.ts";
 
 const local = new URL("http://localhost:8766");
@@ -25,7 +25,7 @@ for (const [name, href, permission, want, more] of [
     freshPage(href);
     setPermission(permission);
     if (more?.offline) (navigator as any).onLine = false;
-    assert.equal(await findCause(more?.server ?? local, !!more?.opened, localPermission), want);
+    assert.equal(await findCause(more?.server ?? local, !!more?.opened, (found) => found), want);
   });
 }
 

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { createDispatch, describeError, type Tool, type ToolContext } from "../src/dispatch.ts";
+import type { ToolContext } from "../src/context.ts";
+import { createDispatch, describeError, type Tool } from "../src/dispatch.ts";
 
 /** What the extras answer, where a test needs them. */
 let extras: object = {};
@@ -13,7 +14,8 @@ function setup(tools: Record<string, Tool["fn"]>, limit = Infinity) {
     return true;
   };
   const list = Object.entries(tools).map(([name, fn]) => ({ name, fn }));
-  return { sent, list, ...createDispatch(send, () => list, async () => extras as any, () => limit) };
+  const over: string[] = [];
+  return { sent, list, over, ...createDispatch(send, () => list, async () => extras as any, () => limit, (id) => over.push(id)) };
 }
 const call = (id: string, name: string, args: unknown = {}, progress?: boolean) => ({ type: "call" as const, id, name, args, ...(progress === undefined ? {} : { progress }) });
 
@@ -24,7 +26,7 @@ test("fn gets one object, a context, and its tool as this", async () => {
   assert.equal(got.length, 3);
   assert.equal(got[0], d.list[0]);
   assert.deepEqual(got[1], {});
-  assert.deepEqual(Object.keys(got[2]), ["signal", "progress", "log"]);
+  assert.deepEqual(Object.keys(got[2]), ["signal", "agent", "progress", "log", "elicit", "sample", "roots", "inputResponses", "requestState"]);
   await d.call(call("1", "add", { a: 1 }));
   assert.deepEqual(got[1], { a: 1 });
 });

@@ -11,7 +11,7 @@ import { build } from "vite";
 import { FakeSocket, freshPage, settle } from "./page.ts";
 
 /** What the package may add to an app, in bytes: minified, and gzipped as well. */
-const LIMITS = { tool: [2_500, 1_300], bridge: [30_000, 12_500] } as const;
+const LIMITS = { tool: [2_900, 1_400], bridge: [40_000, 16_000] } as const;
 
 const web = fileURLToPath(new URL("..", import.meta.url));
 const page = globalThis as any;
@@ -59,12 +59,22 @@ export { remove };
 `;
 
 const BRIDGE = `
-import { connectMcpBridge, defineTool, parseConnect, type ConnectionState, type Connect, type McpConnect, type StateListener } from "jsbridge/client";
+import { connectMcpBridge, definePrompt, defineResource, defineTool, parseConnect, type ElicitResult, type ResourceOptions, type SampleResult, type ConnectionState, type Connect, type McpConnect, type StateListener } from "jsbridge/client";
 const said: ConnectionState[] = [];
 const listen: StateListener = (state, channel, appLabel, reason) => void said.push(state, ...(channel + appLabel + reason ? [] : []));
 const connection: McpConnect = connectMcpBridge({ appName: "notes", beforeConnect: async () => {}, onStateChange: listen });
 defineTool("say", () => said);
 const parsed: Connect = parseConnect(connection.getConnectionState().channel);
+definePrompt("review", ({ style }, ctx) => [{ role: "user", content: style satisfies string }, ctx.agent.name], { arguments: [{ name: "style", required: true, complete: async (value) => [value] }] });
+const prices: ResourceOptions = { subscribe: (notify, { uri, variables }) => void (uri satisfies string, variables satisfies object, notify()), complete: { id: ["1", "2"] } };
+defineResource("price/{id}", async ({ id }, ctx) => {
+  const answer: ElicitResult = await ctx.elicit("Which currency?", { properties: { currency: { type: "string" } } });
+  const { content }: SampleResult = await ctx.sample({ messages: ["hi"], maxTokens: 5 });
+  const roots = await ctx.roots();
+  return { id, uri: ctx.uri, currency: answer.content?.currency, content, first: roots[0]?.uri };
+}, prices);
+// @ts-expect-error: an argument has a name
+() => definePrompt("x", () => "", { arguments: [{ required: true }] });
 if (parsed.kind == "channel") parsed.name satisfies string | undefined;
 connection.onConnectionStateChange((state) => void (state satisfies ConnectionState))();
 // @ts-expect-error: every app has a name
@@ -136,7 +146,7 @@ test("a Vite app: no top-level await, small, connects, and imports in Node", asy
 test("Node imports it by its name", () => {
   const script = 'console.log(Object.keys(await import("jsbridge/client")).sort().join())';
   const out = execFileSync(process.execPath, ["--input-type=module", "-e", script], { cwd: app, encoding: "utf8" });
-  assert.equal(out.trim(), "connectMcpBridge,defineTool,parseConnect");
+  assert.equal(out.trim(), "connectMcpBridge,definePrompt,defineResource,defineTool,parseConnect");
 });
 
 test("a plain page can use the file: it needs no other", async () => {

@@ -69,7 +69,7 @@ export function freshPage(href = "http://localhost:8080/"): void {
   Object.assign(document, { hidden: false, title: "Notes" });
   const stored = new Map<string, string>();
   const { origin, hostname, pathname, protocol } = new URL(href);
-  for (const key of ["__mcpTools", "__mcpSummary", "__mcpAppName", "__mcpToolBus", Symbol.for("jsbridge")]) delete global[key];
+  for (const key of ["__mcpTools", "__mcpPrompts", "__mcpResources", "__mcpResourceUpdated", "__mcpSummary", "__mcpAppName", "__mcpToolBus", Symbol.for("jsbridge")]) delete global[key];
   for (const name of ["window", "self", "top"]) define(name, global);
   for (const name of ["addEventListener", "removeEventListener", "dispatchEvent"] as const) define(name, listeners[name].bind(listeners));
   define("document", document);

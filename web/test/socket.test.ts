@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test, { beforeEach, mock } from "node:test";
-import { explain } from "../src/diagnose.ts";
+import { explain, findCause } from "../src/diagnose.ts";
 import { backoff, createSocket, type Socket } from "../src/socket.ts";
 import { FakeSocket, fire, freshPage, permission, setPermission, settle, tick } from "./page.ts";
 
@@ -28,6 +28,7 @@ function setup(href?: string): void {
     ended: () => ended++,
     hiding: () => seen,
     returned: () => returned++,
+    cause: (opened, keep) => findCause(server, opened, keep),
     tell: (kind, _, lasting) => void (told.push(kind), (lasted = lasting)),
   });
 }

@@ -53,6 +53,11 @@ for (const [name, act, message] of [
   ["no function", () => bus.registerTool("a", { fn } as any), /tool a: fn must be a function, not object/],
   ["options of text", () => bus.registerTool("a", fn, "x" as any), /tool a: options must be an object, not string/],
   ["options null", () => bus.registerTool("a", fn, null as any), /not null/],
+  ["a prompt without a function", () => bus.registerPrompt("p", undefined as any), /prompt p: fn must be a function, not undefined/],
+  ["a prompt's options of text", () => bus.registerPrompt("p", fn, "x" as any), /prompt p: options must be an object/],
+  ["a resource without a URI", () => bus.registerResource("", fn), /resource needs a name.*not ""/],
+  ["a resource without a function", () => bus.registerResource("r", 5 as any), /resource r: fn must be a function, not number/],
+  ["an update of nothing", () => bus.resourceUpdated(undefined as any), /resource needs a name.*not undefined/],
   ["a provider without name", () => bus.registerProvider(5 as any, []), /provider needs a name.*not number/],
   ["tools that are no array", () => bus.registerProvider("p", { fn } as any), /provider p: tools must be an array, not object/],
   ["a listener that is none", () => bus.onChange({} as any), /onChange needs a function/],
@@ -160,6 +165,36 @@ test("listeners hear once a turn, each by itself", async () => {
   bus.registerTool("c", fn);
   await settle();
   assert.deepEqual([changes, heard, error.mock.callCount()], [2, 3, 1]);
+});
+
+test("prompts and resources come and go as tools do", async () => {
+  const first = bus.registerPrompt("p", fn, { description: "1" });
+  bus.registerPrompt("q", fn);
+  const second = bus.registerPrompt("p", fn, { description: "2", name: "other" } as object);
+  first();
+  assert.deepEqual(bus.getPrompts(), [{ name: "p", fn, description: "2" }, { name: "q", fn }]);
+  second();
+  second();
+  assert.deepEqual(bus.getPrompts(), [{ name: "q", fn }]);
+  bus.getPrompts().length = 0;
+  assert.equal(bus.getPrompts().length, 1);
+  const remove = bus.registerResource("cart", fn, { mimeType: "text/plain" });
+  bus.registerResource("item/{id}", fn, { name: "item" });
+  bus.registerTool("cart", fn);
+  assert.deepEqual(bus.getResources(), [{ uri: "cart", fn, mimeType: "text/plain" }, { uriTemplate: "item/{id}", fn, name: "item" }]);
+  remove();
+  assert.deepEqual([bus.getResources().length, names()], [1, ["cart"]]);
+  assert.equal(changes, 0);
+  await settle();
+  assert.equal(changes, 1);
+});
+
+test("resourceUpdated tells the bridge, if there is one", () => {
+  bus.resourceUpdated("cart");
+  const told: string[] = [];
+  page.__mcpResourceUpdated = (uri: string) => told.push(uri);
+  bus.resourceUpdated("cart");
+  assert.deepEqual(told, ["cart"]);
 });
 
 test("reading and removing nothing is no change", async () => {

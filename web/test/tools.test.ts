@@ -1,12 +1,17 @@
 import assert from "node:assert/strict";
 import test, { beforeEach } from "node:test";
-import { callable, declared, readManifest, watchPage } from "../src/tools.ts";
+import { callable, declared, readManifest } from "../src/tools.ts";
+import { watchPage } from "../src/watch-page.ts";
 import { freshPage } from "./page.ts";
 
 const fn = () => 1;
 const page = globalThis as any;
 let changes = 0;
-const watch = () => watchPage(() => changes++);
+/** With a bridge that hears of it. */
+function watch(): void {
+  page[Symbol.for("jsbridge")] = { changed: () => changes++ };
+  watchPage();
+}
 const readTools = () => callable(declared());
 const manifest = (label?: string) => JSON.parse(readManifest(declared(), label).frame);
 
@@ -161,7 +166,7 @@ test("watching again, as a second script does, changes nothing", () => {
   page.__mcpTools = [{ name: "a", fn }];
   watch();
   const first = page.__mcpTools;
-  watchPage(() => {});
+  watchPage();
   assert.equal(page.__mcpTools, first);
   page.__mcpTools = [];
   assert.equal(changes, 1);

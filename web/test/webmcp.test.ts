@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import test, { beforeEach } from "node:test";
+import type { ToolContext } from "../src/context.ts";
 import type { Tool } from "../src/dispatch.ts";
 import { keepErrors, thrown } from "../src/thrown.ts";
 import { watchWebMCP, type ModelTool } from "../src/webmcp.ts";
@@ -75,7 +76,7 @@ async function watch(changed = () => {}, signal = never): Promise<() => ModelToo
   return (await watchWebMCP(changed, signal)!) as () => ModelTool[];
 }
 const byName = (tools: Tool[], name: string) => tools.find((tool) => tool.name == name)!;
-const run = async (tools: Tool[], name: string, args: object = {}, signal = never) => byName(tools, name).fn(args, { signal, progress() {}, log() {} });
+const run = async (tools: Tool[], name: string, args: object = {}, signal = never) => byName(tools, name).fn(args, { signal } as ToolContext);
 const tool = (name: string, execute: Function, more: object = {}) => ({ name, description: name, execute, ...more });
 
 const { registerTool } = FakeContext.prototype;

@@ -9,10 +9,19 @@ const folder = new URL("../../bridge/page/testdata/wire/", import.meta.url);
 type Shapes<M extends { type: string }> = { [T in M["type"]]: { [F in Exclude<FieldOf<Extract<M, { type: T }>>, "type">]: string } };
 type FieldOf<M> = M extends unknown ? keyof M & string : never;
 
+const request = { id: "string", timeoutMs: "number?", progress: "boolean?", agent: "object?" };
+const retry = { inputResponses: "object?", requestState: "string?" };
+
 const server: Shapes<ServerMessage> = {
   welcome: { connectionId: "string", state: "string", reason: "string?", channel: "string?", limits: "object?" },
-  registered: { prefix: "string", tools: "object?", problems: "object?" },
-  call: { id: "string", name: "string", args: "any?", timeoutMs: "number?", progress: "boolean?", agent: "object?" },
+  registered: { prefix: "string", tools: "object?", prompts: "object?", resources: "object?", resourceTemplates: "object?", problems: "object?" },
+  call: { ...request, ...retry, name: "string", args: "any?" },
+  get_prompt: { ...request, ...retry, name: "string", arguments: "any?" },
+  read_resource: { ...request, ...retry, uri: "string", uriTemplate: "string?", variables: "any?" },
+  complete: { ...request, ref: "object", argument: "object", context: "object?" },
+  subscribe: { uri: "string" },
+  unsubscribe: { uri: "string" },
+  answer: { id: "string", result: "any?", error: "object?" },
   cancel: { id: "string", reason: "string?" },
   identify: { label: "string?" },
   move_channel: { channel: "string" },
@@ -22,10 +31,12 @@ const server: Shapes<ServerMessage> = {
 };
 
 const page: Shapes<PageMessage> = {
-  register_tools: { tools: "object", summary: "any?", appLabel: "any?", url: "string?", title: "string?", problems: "object?" },
+  register_tools: { tools: "object", prompts: "object?", resources: "object?", resourceTemplates: "object?", summary: "any?", appLabel: "any?", url: "string?", title: "string?", problems: "object?" },
   call_result: { id: "string", result: "any?", error: "object?" },
   progress: { id: "string", progress: "number", total: "number?", message: "string?" },
   log: { id: "string?", level: "string", data: "any", logger: "string?" },
+  ask: { id: "string", callId: "string", kind: "string", params: "any" },
+  resource_updated: { uri: "string" },
   rename_connection: { appLabel: "string" },
   leave_channel: {},
   alive: { id: "string" },
