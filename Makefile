@@ -2,13 +2,13 @@
 GO ?= go
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: run test lint web generate bench fuzz
+.PHONY: run test lint web conformance generate bench fuzz
 
 run:
 	$(GO) run ./cmd/jsbridge
 
 # -count=1: some tests build and run programs, of which Go's test cache knows nothing.
-test: lint web
+test: lint web conformance
 	$(GO) test -race -timeout 10m -count=1 ./...
 
 lint:
@@ -21,6 +21,11 @@ lint:
 web:
 	cd web && npm ci --no-audit --no-fund && npm run check && npm test
 	$(GO) run ./web/bundle -check
+
+# The official MCP conformance suite, through a page in a real browser.
+conformance:
+	cd internal/conformance && npm ci --no-audit --no-fund
+	$(GO) run ./internal/conformance
 
 generate:
 	$(GO) generate ./web

@@ -1,0 +1,106 @@
+// Command conformance runs the official MCP conformance suite against jsbridge
+// with a page in a real browser: the page declares what the suite asks a server
+// for, so everything that is checked goes through the tab and back.
+//
+// It needs the suite installed (npm ci, in this folder; "make conformance" does
+// it) and a Chromium. The exit code is 0 only when 2025-11-25 has no failure,
+// every scored scenario of 2026-07-28 passes, and whatever else fails is in
+// baseline.yml, which lists nothing that passes.
+package main
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// longest bounds the whole run. One takes 20 seconds on an idle machine.
+const longest = 5 * time.Minute
+
+//go:embed baseline.yml
+var baselineFile string
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	ctx, cancel := context.WithTimeoutCause(ctx, longest, fmt.Errorf("the run took longer than %s", longest))
+	defer cancel()
+	if err := run(ctx, os.Stdout, os.Stderr); err != nil {
+		fmt.Fprintf(os.Stderr, "conformance: %v\n", err)
+		os.Exit(1)
+	}
+}
+
+var errFailed = errors.New("the suite does not pass")
+
+// run is the whole run. Whatever it started has ended when it returns.
+func run(ctx context.Context, out, progress io.Writer) (err error) {
+	defer func() { // says why a context that ended did
+		if cause := context.Cause(ctx); cause != nil && err != nil {
+			err = fmt.Errorf("%w (%v)", cause, err)
+		}
+	}()
+	accepted, err := parseBaseline(baselineFile)
+	if err != nil {
+		return fmt.Errorf("baseline.yml: %w", err)
+	}
+	su, err := findSuite(ctx)
+	if err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "jsbridge-conformance")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+
+	binary := filepath.Join(dir, "jsbridge")
+	fmt.Fprintln(progress, "conformance: building jsbridge")
+	if out, err := exec.CommandContext(ctx, "go", "build", "-o", binary, "jsbridge/cmd/jsbridge").CombinedOutput(); err != nil {
+		return fmt.Errorf("building jsbridge: %w\n%s", err, out)
+	}
+	s, err := startServer(ctx, binary, filepath.Join(dir, "state.json"))
+	if err != nil {
+		return err
+	}
+	defer s.stop()
+	t, err := openPage(ctx, s.base)
+	if err != nil {
+		return err
+	}
+	defer t.close()
+	defer func() {
+		if err != nil {
+			fmt.Fprintf(progress, "The page's console:\n%s\njsbridge's log:\n%s\n", t.console, s.log)
+		}
+	}()
+	if err := waitPublished(ctx, s.base); err != nil {
+		return err
+	}
+	v := &verdict{accepted: accepted}
+	for _, r := range revisions {
+		fmt.Fprintf(progress, "conformance: %s\n", r.name)
+		if err := v.judge(ctx, su, r, s.base+"/mcp", dir, progress); err != nil {
+			return fmt.Errorf("%s: %w", r.name, err)
+		}
+	}
+	s.stop()
+	for _, bad := range []string{"panic", "level=ERROR"} {
+		if strings.Contains(s.log.String(), bad) {
+			v.problem("jsbridge's log has %q", bad)
+		}
+	}
+	if !v.write(out) {
+		return errFailed
+	}
+	return nil
+}
