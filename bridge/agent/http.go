@@ -57,6 +57,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if s != nil {
 			// The SDK would wait for the calls that run.
 			s.cancel(context.Canceled)
+			s.cutStream()
 		}
 		h.classic.ServeHTTP(w, r)
 	case http.MethodPost:
@@ -93,7 +94,9 @@ func (h *Handler) post(sdk http.Handler, w http.ResponseWriter, r *http.Request)
 			return
 		}
 		r.Header.Set(jsonHeader, "true")
-		jw := &jsonWriter{ResponseWriter: w}
+		body := &opening{ReadCloser: r.Body}
+		r.Body = body
+		jw := &jsonWriter{ResponseWriter: w, request: body}
 		defer jw.finish()
 		sdk.ServeHTTP(jw, r)
 		return
@@ -122,7 +125,7 @@ func (h *Handler) serveStream(w http.ResponseWriter, r *http.Request, s *session
 	st.opened = s.teller.changed
 	defer close(st.gone)
 	if old := s.attach(st); old != nil {
-		old.end()
+		old.cut()
 		select {
 		case <-old.gone:
 		case <-r.Context().Done():

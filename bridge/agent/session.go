@@ -143,12 +143,7 @@ func (s *session) awaitEnd() {
 	s.cancel(errors.New("the session has ended"))
 	s.view.Close()
 	s.teller.end()
-	s.mu.Lock()
-	st := s.stream
-	s.mu.Unlock()
-	if st != nil {
-		st.end()
-	}
+	s.cutStream()
 	s.h.mu.Lock()
 	delete(s.h.sessions, s.ss.ID())
 	s.h.mu.Unlock()
@@ -159,7 +154,18 @@ func (s *session) awaitEnd() {
 // cancelled first.
 func (s *session) close(why string) {
 	s.cancel(errors.New(why))
+	s.cutStream()
 	_ = s.ss.Close()
+}
+
+// cutStream ends the standalone stream, if there is one.
+func (s *session) cutStream() {
+	s.mu.Lock()
+	st := s.stream
+	s.mu.Unlock()
+	if st != nil {
+		st.cut()
+	}
 }
 
 // agentOf is the client's own name, made safe to show.

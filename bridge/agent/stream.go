@@ -4,9 +4,12 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"jsbridge/tenant"
@@ -24,6 +27,7 @@ type stream struct {
 	rc      *http.ResponseController
 	cancel  context.CancelFunc
 	every   time.Duration
+	cutOff  atomic.Bool // nothing more goes out, whatever is being written
 
 	mu    sync.Mutex
 	begun bool        // the retry field is written
@@ -39,6 +43,8 @@ const retryField = "retry: 1000\n\n"
 const maxCancel = 4 << 10
 
 const streamWriteTimeout = 10 * time.Second
+
+var past = time.Unix(1, 0)
 
 func newStream(w http.ResponseWriter, r *http.Request, every time.Duration) *stream {
 	ctx, cancel := context.WithCancel(r.Context())
@@ -79,11 +85,22 @@ func (st *stream) Write(b []byte) (int, error) {
 // write needs st.mu.
 func (st *stream) write(b []byte) (int, error) {
 	_ = st.rc.SetWriteDeadline(time.Now().Add(streamWriteTimeout))
+	if st.cutOff.Load() {
+		_ = st.rc.SetWriteDeadline(past)
+	}
 	n, err := st.ResponseWriter.Write(b)
 	if err != nil {
 		st.cancel()
 	}
 	return n, err
+}
+
+// cut is end for a client that may not read: it does not wait for a write that is
+// under way.
+func (st *stream) cut() {
+	st.cutOff.Store(true)
+	_ = st.rc.SetWriteDeadline(past)
+	st.end()
 }
 
 // Flush implements http.Flusher.
@@ -120,8 +137,9 @@ func (st *stream) end() {
 	if st.alive != nil {
 		st.alive.Stop()
 	}
-	// The connection may serve further requests.
-	_ = st.rc.SetWriteDeadline(time.Time{})
+	if !st.cutOff.Load() { // the connection may serve further requests
+		_ = st.rc.SetWriteDeadline(time.Time{})
+	}
 	st.mu.Unlock()
 	st.cancel()
 }
@@ -130,8 +148,25 @@ func (st *stream) end() {
 // client asks for by accepting nothing else. Notifications have no place in it.
 type jsonWriter struct {
 	http.ResponseWriter
-	status int
-	body   bytes.Buffer
+	request *opening
+	status  int
+	body    bytes.Buffer
+}
+
+// opening remembers what a request's body begins with.
+type opening struct {
+	io.ReadCloser
+	first byte // that is no white space; 0 until it was read
+}
+
+func (o *opening) Read(p []byte) (int, error) {
+	n, err := o.ReadCloser.Read(p)
+	if o.first == 0 {
+		if rest := bytes.TrimLeft(p[:n], " \t\r\n"); len(rest) > 0 {
+			o.first = rest[0]
+		}
+	}
+	return n, err
 }
 
 func (j *jsonWriter) WriteHeader(status int) { j.status = status }
@@ -143,17 +178,25 @@ func (j *jsonWriter) finish() {
 	body := j.body.Bytes()
 	if strings.HasPrefix(j.Header().Get("Content-Type"), "text/event-stream") {
 		j.Header().Set("Content-Type", "application/json")
-		body = lastResponse(body)
+		all := responses(body)
+		if j.request.first == '[' { // a batch, as there were until 2025-03-26
+			body = slices.Concat([]byte("["), bytes.Join(all, []byte(",")), []byte("]"))
+		} else {
+			body = slices.Concat(all...)
+		}
 	}
 	if j.status != 0 {
 		j.ResponseWriter.WriteHeader(j.status)
 	}
-	_, _ = j.ResponseWriter.Write(body)
+	rc := http.NewResponseController(j.ResponseWriter)
+	_ = rc.SetWriteDeadline(time.Now().Add(streamWriteTimeout))
+	if _, err := j.ResponseWriter.Write(body); err == nil && rc.Flush() == nil {
+		_ = rc.SetWriteDeadline(time.Time{}) // the connection may serve further requests
+	}
 }
 
-// lastResponse picks the JSON-RPC response out of an event stream.
-func lastResponse(events []byte) []byte {
-	var found []byte
+// responses picks the JSON-RPC responses out of an event stream.
+func responses(events []byte) (found [][]byte) {
 	for line := range bytes.Lines(events) {
 		data, ok := bytes.CutPrefix(bytes.TrimSpace(line), []byte("data:"))
 		if !ok {
@@ -164,7 +207,7 @@ func lastResponse(events []byte) []byte {
 			ID     *json.RawMessage `json:"id"`
 		}
 		if json.Unmarshal(data, &msg) == nil && msg.Method == nil && msg.ID != nil {
-			found = bytes.TrimSpace(data)
+			found = append(found, bytes.TrimSpace(data))
 		}
 	}
 	return found
