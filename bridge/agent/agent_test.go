@@ -450,7 +450,23 @@ func TestSessionLimit(t *testing.T) {
 	if err := c.Close(); err != nil {
 		t.Fatal(err)
 	}
+	s.awaitNone()
 	s.connect()
+}
+
+// awaitNone waits until no session is open.
+func (s *side) awaitNone() {
+	s.t.Helper()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	limit := time.After(patience)
+	for s.Sessions() > 0 {
+		select {
+		case <-tick.C:
+		case <-limit:
+			s.t.Fatal("a session does not end")
+		}
+	}
 }
 
 func TestDeleteEndsRunningCalls(t *testing.T) {

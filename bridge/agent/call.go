@@ -43,7 +43,7 @@ func (s *session) callPage(ctx context.Context, req *mcp.CallToolRequest, name s
 			return failure(fmt.Sprintf("%s was not called: %v", name, err)), nil
 		}
 	}
-	out, err := s.run(r, errand{entry.Label, "tool " + name, func(ctx context.Context, c tenant.Call) (tenant.Answer, error) {
+	out, err := s.run(r, errand{entry.Label, entry.Origin, "tool " + name, func(ctx context.Context, c tenant.Call) (tenant.Answer, error) {
 		c.Args, c.Prefix = checked, prefixOf(name)
 		return entry.Page.Call(ctx, entry.Tool, c)
 	}})

@@ -49,7 +49,7 @@ func (s *session) complete(ctx context.Context, req *mcp.CompleteRequest) (*mcp.
 			return none, nil
 		}
 		ask.Ref.Name = entry.Prompt.Name
-		e = errand{entry.Label, "completion", func(ctx context.Context, c tenant.Call) (tenant.Answer, error) {
+		e = errand{entry.Label, entry.Origin, "completion", func(ctx context.Context, c tenant.Call) (tenant.Answer, error) {
 			c.Args, c.Prefix = fields, prefixOf(ref.Name)
 			return entry.Page.Prompt(ctx, tenant.Complete, entry.Prompt, c)
 		}}
@@ -65,7 +65,7 @@ func (s *session) complete(ctx context.Context, req *mcp.CompleteRequest) (*mcp.
 			return none, nil
 		}
 		ask.Ref.URI = entry.Resource.URI
-		e = errand{entry.Label, "completion", func(ctx context.Context, c tenant.Call) (tenant.Answer, error) {
+		e = errand{entry.Label, entry.Origin, "completion", func(ctx context.Context, c tenant.Call) (tenant.Answer, error) {
 			c.Args = fields
 			return entry.Page.Resource(ctx, tenant.Complete, entry.Resource, c)
 		}}

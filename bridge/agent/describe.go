@@ -20,13 +20,16 @@ type describedConnection struct {
 	Summary    string `json:"summary"`
 	Kind       string `json:"kind"`
 	// Scope says who sees it: "session", "workspace", "channel" or "root".
-	Scope    string             `json:"scope"`
-	Channel  string             `json:"channel,omitempty"`
-	Origin   string             `json:"origin"`
-	URL      string             `json:"url"`
-	State    tenant.State       `json:"state"`
-	Tools    []describedTool    `json:"tools"`
-	Problems []manifest.Problem `json:"problems,omitempty"`
+	Scope   string          `json:"scope"`
+	Channel string          `json:"channel,omitempty"`
+	Origin  string          `json:"origin"`
+	URL     string          `json:"url"`
+	State   tenant.State    `json:"state"`
+	Tools   []describedTool `json:"tools"`
+	// Left out when there are none.
+	Prompts   []describedPrompt   `json:"prompts,omitempty"`
+	Resources []describedResource `json:"resources,omitempty"`
+	Problems  []manifest.Problem  `json:"problems,omitempty"`
 }
 
 type describedTool struct {
@@ -37,6 +40,22 @@ type describedTool struct {
 	Source      string           `json:"source"`
 	Example     json.RawMessage  `json:"example,omitempty"`
 	Origin      *manifest.Origin `json:"origin,omitempty"`
+}
+
+type describedPrompt struct {
+	Name        string   `json:"name"`
+	PageName    string   `json:"pageName"`
+	Description string   `json:"description"`
+	Arguments   []string `json:"arguments,omitempty"`
+}
+
+// describedResource has a URI or a template of one.
+type describedResource struct {
+	URI         string `json:"uri,omitempty"`
+	URITemplate string `json:"uriTemplate,omitempty"`
+	Name        string `json:"name"`
+	Description string `json:"description"`
+	MIMEType    string `json:"mimeType,omitempty"`
 }
 
 type description struct {
@@ -65,6 +84,22 @@ func describePage(i tenant.Info) describedConnection {
 			c.Problems = append(slices.Clip(c.Problems), manifest.Problem{Name: e.Tool.Name, Index: -1, Reason: why})
 		}
 		c.Tools = append(c.Tools, d)
+	}
+	for _, e := range i.Prompts {
+		d := describedPrompt{Name: e.Name, PageName: e.Prompt.Name, Description: e.Prompt.Description}
+		for _, a := range e.Prompt.Arguments {
+			d.Arguments = append(d.Arguments, a.Name)
+		}
+		c.Prompts = append(c.Prompts, d)
+	}
+	for _, e := range i.Resources {
+		d := describedResource{Name: nameOfResource(e.Resource), Description: e.Resource.Description, MIMEType: e.Resource.MIMEType}
+		if e.Resource.Template {
+			d.URITemplate = e.URI
+		} else {
+			d.URI = e.URI
+		}
+		c.Resources = append(c.Resources, d)
 	}
 	return c
 }

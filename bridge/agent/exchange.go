@@ -123,11 +123,11 @@ func (x *exchange) wait(r *request, e errand) (reply, error) {
 		}
 		select {
 		case a := <-x.asks:
-			x.note(r, a)
+			x.note(r, e, a)
 			for more := true; more; { // ask all that there is at once
 				select {
 				case a := <-x.asks:
-					x.note(r, a)
+					x.note(r, e, a)
 				default:
 					more = false
 				}
@@ -136,7 +136,7 @@ func (x *exchange) wait(r *request, e errand) (reply, error) {
 			if x.err != nil {
 				return reply{}, x.err
 			}
-			q, err := x.s.returned(r, x.answer)
+			q, err := x.s.returned(r, e, x.answer)
 			if err != nil || q != nil {
 				return reply{questions: q}, err
 			}
@@ -149,10 +149,10 @@ func (x *exchange) wait(r *request, e errand) (reply, error) {
 }
 
 // note takes a page's question, or tells the page why it can't be asked.
-func (x *exchange) note(r *request, a *tenant.Ask) {
+func (x *exchange) note(r *request, e errand, a *tenant.Ask) {
 	q, err := parseAsk(a)
 	if err == nil {
-		err = r.can.check(r.agent, q)
+		err = r.check(q, e)
 	}
 	if err != nil {
 		x.s.refused(r, a, err)

@@ -255,13 +255,7 @@ func TestSharedSessionsAreReaped(t *testing.T) {
 	defer ss.Close()
 	c := &cl{ClientSession: ss, t: t}
 	before := s.tenantOf(c)
-	for s.Sessions() > 0 {
-		select {
-		case <-time.After(time.Millisecond):
-		case <-t.Context().Done():
-			t.Fatal("it is still there")
-		}
-	}
+	s.awaitNone()
 	if s.tenantOf(c) != before {
 		t.Error("another tenant after it was reaped")
 	}
@@ -292,7 +286,7 @@ func TestElicitation(t *testing.T) {
 			eachEra(t, func(t *testing.T, version string) {
 				s := newSide(t, Options{}, tenant.Options{})
 				c := s.connectAs(version, "/w", func(_ context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
-					if r.Params.Message != "Which size?" {
+					if r.Params.Message != "Which size?\n\n[Asked by the web page \"P\", http://a.test]" {
 						t.Errorf("asked %q", r.Params.Message)
 					}
 					return answer, nil

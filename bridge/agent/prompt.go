@@ -37,7 +37,7 @@ func (s *session) getPrompt(ctx context.Context, req *mcp.GetPromptRequest) (*mc
 		return nil, refusal(err)
 	}
 	r := requestOf(ctx, req).repeats(req.Params.InputResponses, req.Params.RequestState)
-	out, err := s.run(r, errand{entry.Label, "prompt " + name, func(ctx context.Context, c tenant.Call) (tenant.Answer, error) {
+	out, err := s.run(r, errand{entry.Label, entry.Origin, "prompt " + name, func(ctx context.Context, c tenant.Call) (tenant.Answer, error) {
 		c.Args, c.Prefix = fields, prefixOf(name)
 		return entry.Page.Prompt(ctx, tenant.GetPrompt, entry.Prompt, c)
 	}})

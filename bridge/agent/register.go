@@ -214,7 +214,7 @@ func (s *session) command(ctx context.Context, req *mcp.CallToolRequest, p *tena
 		return "", failure(err.Error())
 	}
 	label := s.view.Info(p)
-	answer, err := s.watched(requestOf(ctx, req), errand{label.Label, builtinName, func(ctx context.Context, c tenant.Call) (tenant.Answer, error) {
+	answer, err := s.watched(requestOf(ctx, req), errand{label.Label, label.Origin, builtinName, func(ctx context.Context, c tenant.Call) (tenant.Answer, error) {
 		c.Args, c.Prefix, c.Name = raw, label.Prefix, builtinName
 		c.OnAsk = nil // the page's script has no questions
 		return p.Ask(ctx, reserved, c)

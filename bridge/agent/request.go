@@ -68,9 +68,9 @@ func (r *request) retry() (tenant.Retry, error) {
 
 // errand is what a page is asked to do.
 type errand struct {
-	label  string // of the page
-	target string // what is called, to tell whether a retry is of the same
-	do     func(context.Context, tenant.Call) (tenant.Answer, error)
+	label, origin string // of the page
+	target        string // what is called, to tell whether a retry is of the same
+	do            func(context.Context, tenant.Call) (tenant.Answer, error)
 }
 
 // reply is a page's answer, or its questions in place of one.
@@ -91,7 +91,7 @@ func (s *session) run(r *request, e errand) (reply, error) {
 		if err != nil {
 			return reply{}, err
 		}
-		q, err := s.returned(r, answer)
+		q, err := s.returned(r, e, answer)
 		if err != nil || q == nil {
 			return reply{answer: answer}, err
 		}
@@ -109,7 +109,7 @@ func (s *session) run(r *request, e errand) (reply, error) {
 }
 
 // returned gives the questions that a page returned, once they can be asked.
-func (s *session) returned(r *request, a tenant.Answer) (*questions, error) {
+func (s *session) returned(r *request, e errand, a tenant.Answer) (*questions, error) {
 	if a.Err != nil {
 		return nil, nil
 	}
@@ -118,7 +118,7 @@ func (s *session) returned(r *request, a tenant.Answer) (*questions, error) {
 		return nil, err
 	}
 	for _, question := range q.requests {
-		if err := r.can.check(r.agent, question); err != nil {
+		if err := r.check(question, e); err != nil {
 			return nil, err
 		}
 	}
@@ -131,6 +131,18 @@ func (r *request) post() string {
 		return ""
 	}
 	return r.extra.Header.Get(postHeader)
+}
+
+// check tells why the client can't be asked a question, and notes on one to its
+// user who asks: the client shows only that it comes from jsbridge.
+func (r *request) check(q mcp.InputRequest, e errand) error {
+	if err := r.can.check(r.agent, q); err != nil {
+		return err
+	}
+	if form, ok := q.(*mcp.ElicitParams); ok {
+		form.Message = attributed(form.Message, "Asked by", e.label, e.origin)
+	}
+	return nil
 }
 
 // mayAsk tells whether a session's client can be asked during this request.
@@ -155,7 +167,7 @@ func (s *session) watched(r *request, e errand) (tenant.Answer, error) {
 		return tenant.Answer{}, err
 	}
 	var asks sync.WaitGroup
-	onAsk := func(a *tenant.Ask) { asks.Go(func() { s.ask(ctx, r, a) }) }
+	onAsk := func(a *tenant.Ask) { asks.Go(func() { s.ask(ctx, r, e, a) }) }
 	answer, err := e.do(ctx, tenant.Call{Agent: r.agent, Progress: w.token != nil, OnEvent: w.event, OnAsk: onAsk, Retry: retry})
 	if err != nil {
 		cancel(err)
@@ -189,10 +201,10 @@ func (s *session) awaitCancelled(ctx context.Context, r *request) {
 }
 
 // ask has the session's client answer a page's question.
-func (s *session) ask(ctx context.Context, r *request, a *tenant.Ask) {
+func (s *session) ask(ctx context.Context, r *request, e errand, a *tenant.Ask) {
 	q, err := parseAsk(a)
 	if err == nil {
-		err = r.can.check(r.agent, q)
+		err = r.check(q, e)
 	}
 	if err == nil {
 		err = r.mayAsk()

@@ -35,7 +35,7 @@ func (s *session) readResource(ctx context.Context, req *mcp.ReadResourceRequest
 		return nil, refusal(err)
 	}
 	r := requestOf(ctx, req).repeats(req.Params.InputResponses, req.Params.RequestState)
-	out, err := s.run(r, errand{at.Label, "resource " + uri, func(ctx context.Context, c tenant.Call) (tenant.Answer, error) {
+	out, err := s.run(r, errand{at.Label, at.Origin, "resource " + uri, func(ctx context.Context, c tenant.Call) (tenant.Answer, error) {
 		c.Args = fields
 		return at.Page.Resource(ctx, tenant.ReadResource, at.Resource, c)
 	}})
