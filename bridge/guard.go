@@ -111,9 +111,9 @@ func (g *guard) authorized(r *http.Request) bool {
 	if g.token == "" {
 		return true
 	}
-	given, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	scheme, given, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	a, b := sha256.Sum256([]byte(given)), sha256.Sum256([]byte(g.token))
-	return ok && subtle.ConstantTimeCompare(a[:], b[:]) == 1
+	return strings.EqualFold(scheme, "Bearer") && subtle.ConstantTimeCompare(a[:], b[:]) == 1
 }
 
 // refuse answers 403 and logs the refusal once.

@@ -162,3 +162,10 @@ func cut(s string, maxBytes int) string {
 
 // quotable bounds a foreign string for use with %q in a message.
 func quotable(s string) string { return Clean(s, 60, false) }
+
+// MaxDepth is how deep JSON from a page may nest, apart from what its declarations may: some libraries of MCP clients
+// give up near 1,000, and encoding/json refuses 10,000 without a word to whoever waits for the answer.
+const MaxDepth = 256
+
+// TooDeep reports whether JSON nests deeper than [MaxDepth].
+func TooDeep(raw []byte) bool { return len(raw) > MaxDepth && depthOf(raw) > MaxDepth }

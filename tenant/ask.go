@@ -7,8 +7,12 @@ import (
 	"time"
 )
 
-// MaxAsks bounds the open questions of one call.
-const MaxAsks = 16
+// MaxAsks bounds the open questions of one call, maxAsked all that it has: each may
+// cost the client's user time, or money.
+const (
+	MaxAsks  = 16
+	maxAsked = 100
+)
 
 // AskKind says what a page wants of the client that called it.
 type AskKind string
@@ -36,7 +40,7 @@ type Ask struct {
 func (a *Ask) Answer(answer Answer) { a.answer(answer) }
 
 var (
-	errManyAsks = errors.New("too many questions of this call are open")
+	errManyAsks = errors.New("too many questions of this call are open, or were asked")
 	errNoAsks   = errors.New("nobody answers questions during this call")
 )
 
@@ -78,6 +82,7 @@ func (l *Link) Ask(callID, id string, kind AskKind, params json.RawMessage) erro
 type clock struct {
 	mu     sync.Mutex
 	open   int
+	asked  int
 	since  time.Time
 	waited time.Duration
 }
@@ -86,9 +91,10 @@ type clock struct {
 func (c *clock) stop() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.open >= MaxAsks {
+	if c.open >= MaxAsks || c.asked >= maxAsked {
 		return false
 	}
+	c.asked++
 	if c.open++; c.open == 1 {
 		c.since = time.Now()
 	}

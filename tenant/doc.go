@@ -35,9 +35,10 @@
 // # Locks
 //
 // Order: View.mu, then Registry.mu, then Tenant.mu, then Link.mu, Registry.waitMu
-// or audience.mu, which are leaves. Transports, views' notify functions and
+// or audience.mu, which are leaves. Transports, views' functions and
 // [Options.Allow] are called with none of them held. Nothing waits while holding
-// one.
+// one. Before all of them come Registry.recheck and Link.watching, which put what is
+// done outside the locks in order.
 //
 // # Goroutines
 //

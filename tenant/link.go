@@ -23,6 +23,7 @@ type Link struct {
 
 	heard     atomic.Int64 // when the page's JavaScript last spoke, see Registry.now
 	suspended atomic.Bool  // it has not spoken for too long; cleared by Heard
+	back      atomic.Bool  // it has registered for the first time, see Watched
 
 	page *Page // guarded by tenant.mu; changes only when an older script's page is adopted
 
@@ -93,10 +94,7 @@ func (l *Link) Register(m *manifest.Manifest) (Registration, error) {
 	t.mu.Unlock()
 	adopted()
 	after()
-	l.syncWatches()
-	if back { // nobody knows what has changed while it was away
-		l.allUpdated()
-	}
+	l.back.Store(back)
 	return t.seen(p, reg), nil
 }
 

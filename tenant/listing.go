@@ -1,6 +1,8 @@
 package tenant
 
 import (
+	"slices"
+
 	"jsbridge/manifest"
 )
 
@@ -56,7 +58,7 @@ func (l *listing) add(p placed) {
 
 // publish appends what a page declares, under its names.
 func (l *listing) publish(p *placed) {
-	from := func() source { return source{p.page, p.label, p.page.origin, new(memo)} }
+	from := func() source { return source{Page: p.page, Label: p.label, Origin: p.page.origin, memo: new(memo)} }
 	for i, t := range p.declared.Tools {
 		l.tools = append(l.tools, Entry{p.names.tools[i], t, from()})
 	}
@@ -87,26 +89,28 @@ func (l *listing) keep(from *listing, some func(*Page) bool) {
 	}
 }
 
-// settle gives each resource a URI of its own: a page may choose an absolute one
-// that an earlier page has.
+// settle puts the resources in the order of their pages, and gives each a URI of
+// its own: a page may choose an absolute one that an earlier page has.
 func (l *listing) settle() {
+	if len(l.resources) == 0 {
+		return
+	}
+	rank := make(map[*Page]int, len(l.pages))
+	for i, p := range l.pages {
+		rank[p.page] = i
+	}
+	for i := range l.resources {
+		l.resources[i].rank = rank[l.resources[i].Page]
+	}
+	slices.SortStableFunc(l.resources, func(a, b ResourceEntry) int { return a.rank - b.rank })
 	taken := make(map[string]bool, len(l.resources))
 	for i := range l.resources {
 		e := &l.resources[i]
 		if taken[e.URI] {
-			e.URI, e.memo = e.Resource.Fallback(l.prefixOf(e.Page)), new(memo)
+			e.URI, e.memo = e.Resource.Fallback(l.pages[e.rank].prefix), new(memo)
 		}
 		taken[e.URI] = true
 	}
-}
-
-func (l *listing) prefixOf(p *Page) string {
-	for _, here := range l.pages {
-		if here.page == p {
-			return here.prefix
-		}
-	}
-	return ""
 }
 
 // Of gives what is published of one page.

@@ -25,6 +25,7 @@ func (f *fakePage) offer(t *testing.T, members string) Registration {
 	if err != nil {
 		t.Fatal(err)
 	}
+	f.link.Watched()
 	return reg
 }
 

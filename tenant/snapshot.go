@@ -38,6 +38,7 @@ type source struct {
 	Label, Origin string
 
 	memo *memo
+	rank int // of the page in the listing; of resources only
 }
 
 // A memo keeps what somebody made of what it belongs to.
@@ -70,7 +71,8 @@ func (e ResourceEntry) Derive(build func(ResourceEntry) any) any {
 // the same share one.
 type Snapshot struct {
 	listing
-	memo memo
+	templates []ResourceEntry // those of resources, in the order of their pages
+	memo      memo
 
 	mu    sync.Mutex
 	since weak.Pointer[Snapshot] // what left was compared with; it must not keep a chain of them
@@ -82,10 +84,16 @@ var nothing = newSnapshot(listing{})
 // newSnapshot sorts the listing and takes it over.
 func newSnapshot(l listing) *Snapshot {
 	l.settle()
+	var templates []ResourceEntry
+	for _, e := range l.resources {
+		if e.Resource.Template {
+			templates = append(templates, e)
+		}
+	}
 	slices.SortFunc(l.tools, func(a, b Entry) int { return strings.Compare(a.Name, b.Name) })
 	slices.SortFunc(l.prompts, func(a, b PromptEntry) int { return strings.Compare(a.Name, b.Name) })
 	slices.SortFunc(l.resources, func(a, b ResourceEntry) int { return strings.Compare(a.URI, b.URI) })
-	return &Snapshot{listing: l}
+	return &Snapshot{listing: l, templates: templates}
 }
 
 // leftSince gives the pages that an earlier snapshot had and this one has not.
@@ -158,23 +166,25 @@ type Located struct {
 	Variables map[string]string
 }
 
-// FindResource finds what a URI leads to: a static resource, else the first
-// template that it matches.
+// FindResource finds what a URI leads to: of the earliest page that has it the
+// static resource, else the first template that it matches. A later page takes
+// nothing over.
 func (s *Snapshot) FindResource(uri string) (Located, bool) {
 	i, ok := slices.BinarySearchFunc(s.resources, uri, func(e ResourceEntry, n string) int { return strings.Compare(e.URI, n) })
-	if ok && !s.resources[i].Resource.Template {
-		e := s.resources[i]
-		return Located{ResourceEntry: e, Own: e.Resource.URI}, true
-	}
-	for _, e := range s.resources {
-		if !e.Resource.Template {
-			continue
+	ok = ok && !s.resources[i].Resource.Template
+	for _, e := range s.templates {
+		if ok && s.resources[i].rank <= e.rank {
+			break
 		}
 		if own, variables, ok := e.Resource.Match(e.URI, uri); ok {
 			return Located{e, own, variables}, true
 		}
 	}
-	return Located{}, false
+	if !ok {
+		return Located{}, false
+	}
+	e := s.resources[i]
+	return Located{ResourceEntry: e, Own: e.Resource.URI}, true
 }
 
 // List is one of the lists that a client reads.

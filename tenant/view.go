@@ -41,6 +41,7 @@ type View struct {
 	departed []Departed               // oldest first, at most departedKept
 	watches  map[string]*subscription // by published URI
 	updated  func(uris []string)
+	rebound  *Snapshot // that the watches were bound by
 	closed   bool
 }
 

@@ -18,6 +18,7 @@ type subscription struct {
 	count int // of those who watch
 	page  *Page
 	own   string // in the page's own form
+	bound bool   // it has had a page
 }
 
 // Watch has the function of [View.Updates] called when a resource changes, also one
@@ -26,65 +27,94 @@ type subscription struct {
 func (v *View) Watch(uri string) error {
 	v.mu.Lock()
 	w := v.watches[uri]
-	if w == nil {
-		if v.closed {
-			v.mu.Unlock()
-			return ErrNoTenant
-		}
-		if len(v.watches) >= maxWatches {
-			v.mu.Unlock()
-			return &LimitError{What: "watched resources", Max: maxWatches, Flag: "resources/unsubscribe ends one"}
-		}
+	switch {
+	case v.closed:
+		v.mu.Unlock()
+		return ErrNoTenant
+	case w == nil && len(v.watches) >= maxWatches:
+		v.mu.Unlock()
+		return &LimitError{What: "watched resources", Max: maxWatches, Flag: "resources/unsubscribe ends one"}
+	case w == nil:
 		w = new(subscription)
 		v.watches[uri] = w
 	}
 	w.count++
+	touched := v.bindLocked(uri, w, v.snapshotLocked())
 	v.mu.Unlock()
-	v.Rebind()
+	touched.sync()
 	return nil
 }
 
 // Unwatch undoes one [View.Watch].
 func (v *View) Unwatch(uri string) {
 	v.mu.Lock()
+	var touched pages
 	if w := v.watches[uri]; w != nil {
 		w.count--
+		touched = v.bindLocked(uri, w, v.snapshotLocked())
 	}
 	v.mu.Unlock()
-	v.Rebind()
+	touched.sync()
 }
 
 // Rebind finds the pages that have the watched resources now. Call it after the
 // view has changed.
 func (v *View) Rebind() {
-	touched := make(map[*Page]bool)
 	v.mu.Lock()
-	if len(v.watches) > 0 {
-		snap := v.snapshotLocked()
-		for uri, w := range v.watches {
-			var page *Page
-			var own string
-			if w.count <= 0 || v.closed {
-				delete(v.watches, uri)
-			} else if r, ok := snap.FindResource(uri); ok {
-				page, own = r.Page, r.Own
-			}
-			if page == w.page && own == w.own {
-				continue
-			}
-			if w.page != nil {
-				w.page.watch(w.own, -1)
-				touched[w.page] = true
-			}
-			if page != nil {
-				page.watch(own, 1)
-				touched[page] = true
-			}
-			w.page, w.own = page, own
-		}
+	snap := v.snapshotLocked()
+	if !v.closed && v.rebound == snap {
+		v.mu.Unlock()
+		return
 	}
+	v.rebound = snap
+	var touched pages
+	var moved []string
+	for uri, w := range v.watches {
+		again := w.bound
+		more := v.bindLocked(uri, w, snap)
+		if again && len(more) > 0 && w.page != nil { // nobody knows whether it says the same
+			moved = append(moved, uri)
+		}
+		touched = append(touched, more...)
+	}
+	updated := v.updated
 	v.mu.Unlock()
-	for p := range touched {
+	touched.sync()
+	if len(moved) > 0 && updated != nil {
+		updated(moved)
+	}
+}
+
+// bindLocked gives a watched URI the page that has it now.
+func (v *View) bindLocked(uri string, w *subscription, snap *Snapshot) (touched pages) {
+	var page *Page
+	var own string
+	if w.count <= 0 || v.closed {
+		delete(v.watches, uri)
+	} else if r, ok := snap.FindResource(uri); ok {
+		page, own = r.Page, r.Own
+	}
+	if page == w.page && own == w.own {
+		return nil
+	}
+	if w.page != nil {
+		w.page.watch(w.own, -1)
+		touched = append(touched, w.page)
+	}
+	if page != nil {
+		page.watch(own, 1)
+		touched = append(touched, page)
+		w.bound = true
+	}
+	w.page, w.own = page, own
+	return touched
+}
+
+// pages are those whose watched resources may have changed.
+type pages []*Page
+
+func (all pages) sync() {
+	for _, p := range all {
 		p.syncWatches()
 	}
 }
@@ -173,10 +203,16 @@ func (l *Link) Updated(own string) {
 	}
 }
 
-// allUpdated is Updated for all that is watched.
-func (l *Link) allUpdated() {
+// Watched tells the page which of its resources are watched. Call it once a
+// registration was acknowledged. After a reload all of them count as changed:
+// nobody knows what happened meanwhile.
+func (l *Link) Watched() {
+	l.syncWatches()
 	l.tenant.mu.Lock()
 	defer l.tenant.mu.Unlock()
+	if !l.back.Swap(false) {
+		return
+	}
 	for own := range l.page.watched {
 		l.page.updatedLocked(own)
 	}
@@ -200,8 +236,13 @@ func (p *Page) tellUpdated() {
 	}
 }
 
-// Complain tells the page's developer, in its console, what is wrong with it.
-func (p *Page) Complain(format string, args ...any) {
+// Complain tells the page's developer, in its console, what is wrong with what the
+// page gave. Without a page it does nothing.
+func (s source) Complain(format string, args ...any) {
+	p := s.Page
+	if p == nil {
+		return
+	}
 	p.tenant.mu.Lock()
 	l := p.link
 	p.tenant.mu.Unlock()

@@ -17,9 +17,10 @@
 // of one workspace share a session here (its server is connected anew by the SDK
 // for each), and a subscriptions/listen has a server of its own, as a [listener].
 //
-// Goroutines: one per session of a client, which waits for its end; one per call
-// of a page that may outlive its request; one reaper; for each open stream one that
-// keeps it alive. [Handler.Close] ends them all.
+// Goroutines: one per session of a client, which waits for its end; one reaper; both
+// are waited for by [Handler.Close]. One per call of a page that may outlive its
+// request, and one per open question, end with their session's context; timers keep
+// open streams alive.
 package agent
 
 import (

@@ -43,7 +43,7 @@ func (s *session) callPage(ctx context.Context, req *mcp.CallToolRequest, name s
 			return failure(fmt.Sprintf("%s was not called: %v", name, err)), nil
 		}
 	}
-	out, err := s.run(r, errand{entry.Label, entry.Origin, "tool " + name, func(ctx context.Context, c tenant.Call) (tenant.Answer, error) {
+	out, err := s.run(r, errand{label: entry.Label, origin: entry.Origin, target: "tool " + name, do: func(ctx context.Context, c tenant.Call) (tenant.Answer, error) {
 		c.Args, c.Prefix = checked, prefixOf(name)
 		return entry.Page.Call(ctx, entry.Tool, c)
 	}})
@@ -57,9 +57,10 @@ func (s *session) callPage(ctx context.Context, req *mcp.CallToolRequest, name s
 		return &mcp.CallToolResult{InputRequests: out.questions.requests, RequestState: out.questions.state}, nil
 	}
 	res, offence := s.h.result(entry.Tool, out.answer)
-	if offence != nil && entry.Page != nil {
-		entry.Page.Complain("tool %q: %v", entry.Tool.Name, offence)
+	if offence != nil {
+		entry.Complain("tool %q: %v", entry.Tool.Name, offence)
 	}
+	s.publicURIs(entry.Page, res.Content)
 	return res, nil
 }
 
@@ -72,7 +73,7 @@ func (s *session) thrownOn(r *request, e *tenant.PageError) error {
 	case r.lacks != nil && e.Code == codeLacks && s.shared:
 		return r.lacks
 	case e.Code == codeInvalid && (r.state != "" || r.responses != nil):
-		return invalidParams("%s", said("the page's function", e))
+		return invalidParams("%s", saidBriefly("the page's function", e))
 	}
 	return nil
 }

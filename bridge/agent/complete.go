@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -49,7 +50,7 @@ func (s *session) complete(ctx context.Context, req *mcp.CompleteRequest) (*mcp.
 			return none, nil
 		}
 		ask.Ref.Name = entry.Prompt.Name
-		e = errand{entry.Label, entry.Origin, "completion", func(ctx context.Context, c tenant.Call) (tenant.Answer, error) {
+		e = errand{label: entry.Label, origin: entry.Origin, do: func(ctx context.Context, c tenant.Call) (tenant.Answer, error) {
 			c.Args, c.Prefix = fields, prefixOf(ref.Name)
 			return entry.Page.Prompt(ctx, tenant.Complete, entry.Prompt, c)
 		}}
@@ -65,7 +66,7 @@ func (s *session) complete(ctx context.Context, req *mcp.CompleteRequest) (*mcp.
 			return none, nil
 		}
 		ask.Ref.URI = entry.Resource.URI
-		e = errand{entry.Label, entry.Origin, "completion", func(ctx context.Context, c tenant.Call) (tenant.Answer, error) {
+		e = errand{label: entry.Label, origin: entry.Origin, do: func(ctx context.Context, c tenant.Call) (tenant.Answer, error) {
 			c.Args = fields
 			return entry.Page.Resource(ctx, tenant.Complete, entry.Resource, c)
 		}}
@@ -76,9 +77,10 @@ func (s *session) complete(ctx context.Context, req *mcp.CompleteRequest) (*mcp.
 	if fields, err = json.Marshal(ask); err != nil {
 		return nil, refusal(err)
 	}
+	e.quiet = true
 	answer, err := s.watched(requestOf(ctx, req), e)
 	if err == nil && answer.Err != nil {
-		err = fmt.Errorf("%s", said(arg, answer.Err))
+		err = errors.New(saidBriefly(arg, answer.Err))
 	}
 	if err != nil {
 		return nil, s.protocolError("completion", err)

@@ -93,7 +93,7 @@ func describePage(i tenant.Info) describedConnection {
 		c.Prompts = append(c.Prompts, d)
 	}
 	for _, e := range i.Resources {
-		d := describedResource{Name: nameOfResource(e.Resource), Description: e.Resource.Description, MIMEType: e.Resource.MIMEType}
+		d := describedResource{Name: e.Resource.Name, Description: e.Resource.Description, MIMEType: e.Resource.MIMEType}
 		if e.Resource.Template {
 			d.URITemplate = e.URI
 		} else {

@@ -43,8 +43,9 @@ type exchange struct {
 }
 
 type question struct {
-	ask     *tenant.Ask
-	request mcp.InputRequest
+	ask      *tenant.Ask
+	request  mcp.InputRequest
+	deadline time.Time // for its answer
 }
 
 // exchange begins a call, or goes on with the one that the request's state names.
@@ -65,9 +66,10 @@ func (s *session) exchange(r *request, e errand) (reply, error) {
 }
 
 // waits tells whether a request is to go on with a call that waits here.
-func (s *session) waits(r *request) bool {
-	return s.shared && strings.HasPrefix(r.state, parkedState)
-}
+func (s *session) waits(r *request) bool { return s.parks(r.state) }
+
+// parks tells it by the request's state.
+func (s *session) parks(state string) bool { return s.shared && strings.HasPrefix(state, parkedState) }
 
 func (s *session) newExchange(r *request, e errand) (*exchange, error) {
 	retry, err := r.retry()
@@ -79,9 +81,12 @@ func (s *session) newExchange(r *request, e errand) (*exchange, error) {
 	call := tenant.Call{Agent: r.agent, Progress: r.token != nil, OnEvent: x.event, OnAsk: func(a *tenant.Ask) { x.asks <- a }, Retry: retry}
 	go func() {
 		defer cancel(nil)
-		x.answer, x.err = e.do(ctx, call)
+		x.err = s.h.safely("a page's call", func() (err error) {
+			x.answer, err = e.do(ctx, call)
+			return err
+		})
 		var ce *tenant.CallError
-		if x.err != nil && !errors.As(x.err, &ce) {
+		if x.err != nil && !errors.As(x.err, &ce) && ctx.Err() != nil {
 			x.err = context.Cause(ctx)
 		}
 		close(x.done)
@@ -116,6 +121,11 @@ func (x *exchange) wait(r *request, e errand) (reply, error) {
 		w.stop()
 	}()
 	for {
+		select {
+		case <-x.done: // whatever it had asked
+			clear(x.open)
+		default:
+		}
 		if len(x.open) > 0 {
 			if q, ok := x.park(r); ok {
 				return reply{questions: q}, nil
@@ -150,7 +160,7 @@ func (x *exchange) wait(r *request, e errand) (reply, error) {
 
 // note takes a page's question, or tells the page why it can't be asked.
 func (x *exchange) note(r *request, e errand, a *tenant.Ask) {
-	q, err := parseAsk(a)
+	q, err := x.s.h.parseAsk(a)
 	if err == nil {
 		err = r.check(q, e)
 	}
@@ -159,15 +169,19 @@ func (x *exchange) note(r *request, e errand, a *tenant.Ask) {
 		return
 	}
 	x.serial++
-	x.open[fmt.Sprintf("q%d", x.serial)] = question{a, q}
+	x.open[fmt.Sprintf("q%d", x.serial)] = question{a, q, time.Now().Add(x.s.h.opts.AskTimeout)}
 }
 
 // park leaves the call waiting for its client.
 func (x *exchange) park(r *request) (*questions, bool) {
 	s := x.s
 	q := &questions{requests: make(mcp.InputRequestMap, len(x.open))}
+	var deadline time.Time // the first
 	for key, open := range x.open {
 		q.requests[key] = open.request
+		if deadline.IsZero() || open.deadline.Before(deadline) {
+			deadline = open.deadline
+		}
 	}
 	token := rand.Text()
 	q.state = parkedState + token
@@ -181,7 +195,7 @@ func (x *exchange) park(r *request) (*questions, bool) {
 		return nil, false
 	}
 	s.parked[token] = x
-	x.expiry = time.AfterFunc(s.h.opts.AskTimeout, func() {
+	x.expiry = time.AfterFunc(time.Until(deadline), func() {
 		if s.unpark(token, x.target) == x {
 			s.h.log.Warn("a call ended: its client did not answer the page's question", "client", nameOf(r.agent))
 			x.cancel(s.h.nobodyAnswered())

@@ -10,7 +10,6 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"jsbridge/manifest"
 	"jsbridge/tenant"
 )
 
@@ -72,7 +71,9 @@ func (s *session) listTools(ctx context.Context, next mcp.MethodHandler, method 
 	}
 	all, snap := s.catalog()
 	out.Tools, out.NextCursor, err = pageOf(all.tools, cursor, len(s.h.builtinTools), func(t *mcp.Tool) string { return t.Name })
-	s.listed(tenant.Tools, snap)
+	if err == nil && cursor == "" {
+		s.listed(tenant.Tools, snap)
+	}
 	return out, err
 }
 
@@ -89,7 +90,9 @@ func (s *session) listPrompts(ctx context.Context, next mcp.MethodHandler, metho
 	}
 	all, snap := s.catalog()
 	out.Prompts, out.NextCursor, err = pageOf(all.prompts, cursor, 0, func(p *mcp.Prompt) string { return p.Name })
-	s.listed(tenant.Prompts, snap)
+	if err == nil && cursor == "" {
+		s.listed(tenant.Prompts, snap)
+	}
 	return out, err
 }
 
@@ -207,7 +210,7 @@ func promptOf(e tenant.PromptEntry) any {
 func resourceOf(e tenant.ResourceEntry) any {
 	r := &mcp.Resource{
 		URI:         e.URI,
-		Name:        nameOfResource(e.Resource),
+		Name:        e.Resource.Name,
 		Title:       e.Resource.Title,
 		Description: attributed(e.Resource.Description, "From", e.Label, e.Origin),
 		MIMEType:    e.Resource.MIMEType,
@@ -223,20 +226,13 @@ func resourceOf(e tenant.ResourceEntry) any {
 func templateOf(e tenant.ResourceEntry) any {
 	return &mcp.ResourceTemplate{
 		URITemplate: e.URI,
-		Name:        nameOfResource(e.Resource),
+		Name:        e.Resource.Name,
 		Title:       e.Resource.Title,
 		Description: attributed(e.Resource.Description, "From", e.Label, e.Origin),
 		MIMEType:    e.Resource.MIMEType,
 		Icons:       iconsOf(e.Resource.Icons),
 		Annotations: annotationsOf(e.Resource.Annotations),
 	}
-}
-
-func nameOfResource(r *manifest.Resource) string {
-	if r.Name == "" {
-		return r.URI
-	}
-	return r.Name
 }
 
 func iconsOf(raw json.RawMessage) (icons []mcp.Icon) {

@@ -102,7 +102,7 @@ func (s *session) prompt(ctx context.Context, next mcp.MethodHandler, method str
 		return nil, invalidParams("prompts/get: params with a name are missing")
 	}
 	name := r.Params.Name
-	if _, ok := s.view.Snapshot().FindPrompt(name); !ok {
+	if _, ok := s.view.Snapshot().FindPrompt(name); !ok && !s.parks(r.Params.RequestState) {
 		if d, left := s.view.Departed(name); left {
 			return nil, invalidParams("the page %q, which had the prompt %.80q, left this session's view", d.Label, name)
 		}
@@ -120,7 +120,7 @@ func (s *session) read(ctx context.Context, next mcp.MethodHandler, method strin
 		return nil, invalidParams("resources/read: params with a uri are missing")
 	}
 	uri := r.Params.URI
-	if _, ok := s.view.Snapshot().FindResource(uri); !ok {
+	if _, ok := s.view.Snapshot().FindResource(uri); !ok && !s.parks(r.Params.RequestState) {
 		return nil, mcp.ResourceNotFoundError(uri)
 	}
 	params := *r.Params

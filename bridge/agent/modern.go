@@ -42,7 +42,8 @@ func workspaceOf(r *http.Request) string {
 	if key := r.PathValue("key"); key != "" {
 		return key
 	}
-	if token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); ok && token != "" {
+	// The scheme has no case (RFC 9110, 11.1).
+	if scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " "); strings.EqualFold(scheme, "Bearer") && token != "" {
 		sum := sha256.Sum256([]byte(token))
 		return "bearer:" + hex.EncodeToString(sum[:])
 	}
@@ -180,13 +181,13 @@ func (l *listener) middleware(next mcp.MethodHandler) mcp.MethodHandler {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		defer context.AfterFunc(l.s.ctx, cancel)()
-		l.teller = newTeller(ctx, l.change, l.update)
-		l.teller.begin(l.s.view)
+		l.teller = l.s.h.newTeller(ctx, l.change, l.update)
 		l.teller.open(true)
 		defer l.teller.end()
 		l.s.mu.Lock()
-		l.s.listeners[l] = struct{}{}
+		l.s.listeners[l] = struct{}{} // first, so that no change falls in between
 		l.s.mu.Unlock()
+		l.teller.begin(l.s.view)
 		defer func() {
 			l.s.mu.Lock()
 			defer l.s.mu.Unlock()

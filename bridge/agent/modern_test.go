@@ -89,7 +89,7 @@ func TestPromptsResourcesAndCompletions(t *testing.T) {
 			t.Errorf("the page was asked %s", frame.Args)
 		}
 		for _, uri := range []string{"page://p/none", "cart", "page://q/cart", "jsbridge:_"} {
-			if _, err := c.ReadResource(ctx, &mcp.ReadResourceParams{URI: uri}); codeOf(err) != mcp.CodeResourceNotFound {
+			if _, err := c.ReadResource(ctx, &mcp.ReadResourceParams{URI: uri}); codeOf(err) != jsonrpc.CodeInvalidParams {
 				t.Errorf("%q: %v", uri, err)
 			}
 		}

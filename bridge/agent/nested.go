@@ -5,13 +5,17 @@ package agent
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/url"
+	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -30,47 +34,60 @@ const (
 	maxRounds    = 10
 )
 
-// maxMessage bounds the text that a user is shown, in bytes.
-const maxMessage = 4 << 10
+// maxMessage bounds the text that a user is shown, maxState what a page may have
+// the client keep, both in bytes.
+const (
+	maxMessage = 4 << 10
+	maxState   = 64 << 10
+)
 
 // can is what of MCP a client is able to do for a page.
-type can struct{ form, url, sampling, roots bool }
+type can struct{ form, url, sampling, tools, context, roots bool }
 
 func capabilitiesOf(c *mcp.ClientCapabilities) can {
 	if c == nil {
 		return can{}
 	}
-	e := c.Elicitation
+	e, sampling := c.Elicitation, c.Sampling
 	return can{
 		// A client that names neither mode is of a version that had forms only.
 		form:     e != nil && (e.Form != nil || e.URL == nil),
 		url:      e != nil && e.URL != nil,
-		sampling: c.Sampling != nil,
+		sampling: sampling != nil,
+		tools:    sampling != nil && sampling.Tools != nil,
+		context:  sampling != nil && sampling.Context != nil,
 		roots:    c.RootsV2 != nil,
 	}
 }
 
 // json is the client's capabilities as MCP writes them.
 func (c can) json() json.RawMessage {
-	var parts []string
-	if c.form || c.url {
-		var modes []string
-		if c.form {
-			modes = append(modes, `"form":{}`)
+	if c == (can{}) {
+		return noCapabilities
+	}
+	type object map[string]any
+	all := object{}
+	add := func(is bool, to object, name string, value object) {
+		if is {
+			to[name] = value
 		}
-		if c.url {
-			modes = append(modes, `"url":{}`)
-		}
-		parts = append(parts, `"elicitation":{`+strings.Join(modes, ",")+`}`)
 	}
-	if c.sampling {
-		parts = append(parts, `"sampling":{}`)
+	modes, sampling := object{}, object{}
+	add(c.form, modes, "form", object{})
+	add(c.url, modes, "url", object{})
+	add(c.tools, sampling, "tools", object{})
+	add(c.context, sampling, "context", object{})
+	add(c.form || c.url, all, "elicitation", modes)
+	add(c.sampling, all, "sampling", sampling)
+	add(c.roots, all, "roots", object{})
+	raw, err := json.Marshal(all)
+	if err != nil {
+		return noCapabilities // which can't be, of what is above
 	}
-	if c.roots {
-		parts = append(parts, `"roots":{}`)
-	}
-	return json.RawMessage("{" + strings.Join(parts, ",") + "}")
+	return raw
 }
+
+var noCapabilities = json.RawMessage("{}")
 
 // lackError is a question that the client can't be asked.
 type lackError struct {
@@ -101,11 +118,12 @@ var codeLacks = strconv.Itoa(mcp.CodeMissingRequiredClientCapabilities)
 var codeInvalid = strconv.Itoa(jsonrpc.CodeInvalidParams)
 
 // check tells why a client can't be asked a question: a [*lackError], or what is
-// wrong with the question.
+// wrong with the question. It takes out what is not the page's to say.
 func (c can) check(agent tenant.Agent, q mcp.InputRequest) error {
 	lacks := func(what string, needs mcp.ClientCapabilities) error { return &lackError{agent, what, needs} }
 	switch q := q.(type) {
 	case *mcp.ElicitParams:
+		q.Meta = nil
 		if q.Mode == "url" {
 			if !c.url {
 				return lacks("elicitation by URL", mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapabilities{URL: &mcp.URLElicitationCapabilities{}}})
@@ -114,14 +132,44 @@ func (c can) check(agent tenant.Agent, q mcp.InputRequest) error {
 			return lacks("elicitation", mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapabilities{Form: &mcp.FormElicitationCapabilities{}}})
 		}
 		return checkElicit(q)
-	case *mcp.CreateMessageParams, *mcp.CreateMessageWithToolsParams:
-		if !c.sampling {
-			return lacks("sampling", mcp.ClientCapabilities{Sampling: &mcp.SamplingCapabilities{}})
+	case *mcp.CreateMessageWithToolsParams:
+		q.Meta = nil
+		switch needs := new(mcp.SamplingCapabilities); {
+		case !c.sampling:
+			return lacks("sampling", mcp.ClientCapabilities{Sampling: needs})
+		case !c.tools && (q.Tools != nil || q.ToolChoice != nil):
+			needs.Tools = &mcp.SamplingToolsCapabilities{}
+			return lacks("sampling with tools", mcp.ClientCapabilities{Sampling: needs})
+		case !c.context && q.IncludeContext != "" && q.IncludeContext != "none":
+			needs.Context = &mcp.SamplingContextCapabilities{}
+			return lacks("sampling with context", mcp.ClientCapabilities{Sampling: needs})
 		}
+		return checkSample(q)
 	case *mcp.ListRootsParams:
+		q.Meta = nil
 		if !c.roots {
 			return lacks("roots", mcp.ClientCapabilities{RootsV2: &mcp.RootCapabilities{}})
 		}
+		return nil
+	}
+	return fmt.Errorf("%T can't be asked", q)
+}
+
+// checkSample refuses what no model can be asked (MCP, client features, sampling).
+func checkSample(q *mcp.CreateMessageWithToolsParams) error {
+	if len(q.Messages) == 0 {
+		return errors.New("sampling: there are no messages")
+	}
+	for i, m := range q.Messages {
+		if m == nil || len(m.Content) == 0 || slices.Contains(m.Content, nil) || m.Role != "user" && m.Role != "assistant" {
+			return fmt.Errorf("sampling: message %d (from 0) must have the role user or assistant, and content", i)
+		}
+	}
+	if slices.Contains(q.Tools, nil) {
+		return errors.New("sampling: a tool is null")
+	}
+	if q.MaxTokens <= 0 {
+		return errors.New("sampling: maxTokens must be more than 0")
 	}
 	return nil
 }
@@ -138,6 +186,10 @@ func checkElicit(q *mcp.ElicitParams) error {
 		if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
 			return fmt.Errorf("elicitation: %.80q is no http or https URL", q.URL)
 		}
+		q.ElicitationID = manifest.Clean(q.ElicitationID, 256, false)
+		if q.ElicitationID == "" {
+			q.ElicitationID = rand.Text()
+		}
 		return nil
 	case "", "form":
 		q.Mode = "form"
@@ -148,45 +200,70 @@ func checkElicit(q *mcp.ElicitParams) error {
 	if err != nil {
 		return err
 	}
-	var schema struct {
-		Type       string                     `json:"type"`
-		Properties map[string]json.RawMessage `json:"properties"`
-	}
-	if json.Unmarshal(raw, &schema) != nil || schema.Type != "object" || schema.Properties == nil {
-		return errors.New(`elicitation: the schema must be {"type":"object","properties":{…}}: a flat form`)
-	}
-	for name, p := range schema.Properties {
-		var property struct {
-			Type string `json:"type"`
-		}
-		if json.Unmarshal(p, &property) != nil {
-			return fmt.Errorf("elicitation: the property %.40q is no schema", name)
-		}
-		switch property.Type {
-		case "string", "number", "integer", "boolean", "array":
-		default:
-			return fmt.Errorf("elicitation: the property %.40q has the type %.20q; a form has string, number, integer, boolean and, for a choice of several, array", name, property.Type)
-		}
-	}
-	return nil
+	return checkFormSchema(raw)
 }
 
+// askMethods are what a page can ask, by MCP's names.
+var askMethods = map[tenant.AskKind]string{tenant.Elicit: "elicitation/create", tenant.Sample: "sampling/createMessage", tenant.ListRoots: "roots/list"}
+
 // parseAsk reads a question that a page asks during a call.
-func parseAsk(a *tenant.Ask) (mcp.InputRequest, error) {
-	method := map[tenant.AskKind]string{tenant.Elicit: "elicitation/create", tenant.Sample: "sampling/createMessage", tenant.ListRoots: "roots/list"}[a.Kind]
+func (h *Handler) parseAsk(a *tenant.Ask) (mcp.InputRequest, error) {
 	params := a.Params
 	if params == nil {
 		params = json.RawMessage("{}")
 	}
-	raw, err := json.Marshal(map[string]any{"q": map[string]any{"method": method, "params": params}})
+	raw, err := json.Marshal(map[string]any{"q": map[string]any{"method": askMethods[a.Kind], "params": params}})
 	if err != nil {
 		return nil, err
 	}
-	var m mcp.InputRequestMap
-	if err := json.Unmarshal(raw, &m); err != nil || m["q"] == nil {
-		return nil, fmt.Errorf("%s: the params can't be read: %w", method, err)
+	m, err := h.parseQuestions(raw)
+	if err != nil {
+		return nil, err
 	}
 	return m["q"], nil
+}
+
+// maxQuestion bounds a question to the user, in bytes; one to the model may be as
+// long as a result.
+const maxQuestion = 64 << 10
+
+// parseQuestions reads questions by key. The SDK's decoder panics on a null, and
+// what nests too deep it could not pass on.
+func (h *Handler) parseQuestions(raw json.RawMessage) (mcp.InputRequestMap, error) {
+	var each map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &each); err != nil {
+		return nil, err
+	}
+	if len(each) == 0 || len(each) > maxQuestions {
+		return nil, fmt.Errorf("there are %d questions; 1 to %d are allowed", len(each), maxQuestions)
+	}
+	for key, q := range each {
+		var shape struct {
+			Method string          `json:"method"`
+			Params json.RawMessage `json:"params"`
+		}
+		limit := maxQuestion
+		switch err := json.Unmarshal(q, &shape); {
+		case err != nil || shape.Method == "":
+			return nil, fmt.Errorf("%.40q is no question: it must be {method, params}", key)
+		case shape.Method == askMethods[tenant.Sample]:
+			limit = h.opts.MaxResult
+		}
+		params := bytes.TrimSpace(shape.Params)
+		switch {
+		case len(params) == 0 || params[0] != '{':
+			return nil, fmt.Errorf("%s: the params must be an object", shape.Method)
+		case len(params) > limit:
+			return nil, fmt.Errorf("%s: the params have %d bytes, the limit is %d", shape.Method, len(params), limit)
+		case manifest.TooDeep(params):
+			return nil, fmt.Errorf("%s: the params nest deeper than %d levels", shape.Method, manifest.MaxDepth)
+		}
+	}
+	var m mcp.InputRequestMap
+	if err := json.Unmarshal(raw, &m); err != nil {
+		return nil, fmt.Errorf("the params can't be read: %v", err)
+	}
+	return m, nil
 }
 
 // questions are what a page returned in place of a result.
@@ -196,7 +273,7 @@ type questions struct {
 }
 
 // questionsIn finds them in a result; nil: it is one.
-func questionsIn(raw json.RawMessage) (*questions, error) {
+func (h *Handler) questionsIn(raw json.RawMessage) (*questions, error) {
 	if !bytes.Contains(raw, []byte(`"inputRequests"`)) { // the usual case, cheaply
 		return nil, nil
 	}
@@ -209,14 +286,15 @@ func questionsIn(raw json.RawMessage) (*questions, error) {
 		return nil, nil // some other object that has such a member
 	}
 	var q questions
-	if err := json.Unmarshal(requests, &q.requests); err != nil {
-		return nil, fmt.Errorf("the page returned inputRequests that can't be read: %w", err)
-	}
-	if len(q.requests) > maxQuestions {
-		return nil, fmt.Errorf("the page returned %d inputRequests, the limit is %d", len(q.requests), maxQuestions)
+	var err error
+	if q.requests, err = h.parseQuestions(requests); err != nil {
+		return nil, fmt.Errorf("the page returned inputRequests that are no use: %v", err)
 	}
 	if state := shape["requestState"]; state != nil && json.Unmarshal(state, &q.state) != nil {
 		return nil, errors.New("the page returned a requestState that is no text")
+	}
+	if len(q.state) > maxState {
+		return nil, fmt.Errorf("the page returned a requestState of %d bytes, the limit is %d", len(q.state), maxState)
 	}
 	if strings.HasPrefix(q.state, parkedState) {
 		return nil, fmt.Errorf("the page returned a requestState that begins with %q, which is reserved", parkedState)
@@ -224,19 +302,27 @@ func questionsIn(raw json.RawMessage) (*questions, error) {
 	return &q, nil
 }
 
-// put asks the client of a session one question.
-func put(ctx context.Context, ss *mcp.ServerSession, q mcp.InputRequest) (mcp.InputResponse, error) {
+// put asks the client of a session one question, by no more of the SDK than it
+// takes: its Elicit compiles the page's schema, which can end the process.
+func (s *session) put(ctx context.Context, q mcp.InputRequest) (mcp.InputResponse, error) {
+	var res mcp.Result
+	var err error
 	switch q := q.(type) {
 	case *mcp.ElicitParams:
-		return ss.Elicit(ctx, q)
-	case *mcp.CreateMessageParams:
-		return ss.CreateMessage(ctx, q)
+		res, err = s.send(ctx, askMethods[tenant.Elicit], &mcp.ServerRequest[*mcp.ElicitParams]{Session: s.ss, Params: q})
 	case *mcp.CreateMessageWithToolsParams:
-		return ss.CreateMessageWithTools(ctx, q)
+		res, err = s.send(ctx, askMethods[tenant.Sample], &mcp.ServerRequest[*mcp.CreateMessageWithToolsParams]{Session: s.ss, Params: q})
 	case *mcp.ListRootsParams:
-		return ss.ListRoots(ctx, q)
+		res, err = s.send(ctx, askMethods[tenant.ListRoots], &mcp.ServerRequest[*mcp.ListRootsParams]{Session: s.ss, Params: q})
 	}
-	return nil, fmt.Errorf("%T can't be asked", q)
+	if err != nil {
+		return nil, err
+	}
+	response, ok := res.(mcp.InputResponse)
+	if !ok {
+		return nil, fmt.Errorf("the client's answer can't be read: %T", res)
+	}
+	return response, nil
 }
 
 // putAll asks all that a page returned, at the same time.
@@ -251,16 +337,23 @@ func (s *session) putAll(r *request, q *questions) (mcp.InputResponseMap, error)
 	)
 	for key, question := range q.requests {
 		group.Go(func() {
-			answer, err := put(ctx, r.ss, question)
+			var answer mcp.InputResponse
+			err := s.h.safely("a page's question", func() (err error) {
+				answer, err = s.put(ctx, question)
+				return err
+			})
 			if err != nil {
 				s.awaitCancelled(ctx, r)
+			} else {
+				err = matches(question, answer)
 			}
 			mu.Lock()
 			defer mu.Unlock()
 			if err == nil {
 				responses[key] = answer
 			} else if failed == nil {
-				failed = fmt.Errorf("the page asked through this client (%q), in vain: %w", manifest.Clean(key, 40, false), why(ctx, err))
+				// Not wrapped: its code would be taken for this call's.
+				failed = fmt.Errorf("the page asked through this client (%q), in vain: %v", manifest.Clean(key, 40, false), why(ctx, err))
 				cancel() // whoever is asked the others need not answer
 			}
 		})
@@ -269,8 +362,25 @@ func (s *session) putAll(r *request, q *questions) (mcp.InputResponseMap, error)
 	return responses, failed
 }
 
-func (h *Handler) nobodyAnswered() error {
-	return fmt.Errorf("nobody answered within %s (--ask-timeout)", h.opts.AskTimeout)
+// unansweredError is a question that waited too long.
+type unansweredError struct{ limit time.Duration }
+
+func (e *unansweredError) Error() string {
+	return fmt.Sprintf("nobody answered within %s (--ask-timeout)", e.limit)
+}
+
+func (h *Handler) nobodyAnswered() error { return &unansweredError{h.opts.AskTimeout} }
+
+// safely does what is none of an HTTP request's goroutines: a panic in one of those
+// would end the process.
+func (h *Handler) safely(what string, do func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			h.log.Error("panic", "in", what, "panic", p, "stack", string(debug.Stack()))
+			err = errors.New("internal error; see jsbridge's log")
+		}
+	}()
+	return do()
 }
 
 // why prefers the reason for which a context has ended.
@@ -305,7 +415,7 @@ func matches(q mcp.InputRequest, response mcp.InputResponse) error {
 		if a, ok = response.(*mcp.ElicitResult); ok && a.Action == "accept" && q.Mode == "form" {
 			return checkForm(q, a)
 		}
-	case *mcp.CreateMessageParams, *mcp.CreateMessageWithToolsParams:
+	case *mcp.CreateMessageWithToolsParams:
 		switch response.(type) {
 		case *mcp.CreateMessageResult, *mcp.CreateMessageWithToolsResult:
 			ok = true
@@ -319,36 +429,18 @@ func matches(q mcp.InputRequest, response mcp.InputResponse) error {
 	return nil
 }
 
-// checkForm checks what the user has filled in.
-func checkForm(q *mcp.ElicitParams, a *mcp.ElicitResult) error {
-	schema, err := json.Marshal(q.RequestedSchema)
-	if err != nil {
-		return err
-	}
-	content := json.RawMessage("{}")
-	if a.Content != nil {
-		if content, err = json.Marshal(a.Content); err != nil {
-			return err
-		}
-	}
-	form := &manifest.Tool{OutputSchema: schema}
-	if err := form.CheckOutput(content); err != nil {
-		return fmt.Errorf("what the user filled in does not fit the form: %w", err)
-	}
-	return nil
-}
-
 // pageError is an error as the page's promise is rejected with.
 func pageError(err error) *tenant.PageError {
 	e := &tenant.PageError{Message: manifest.Clean(err.Error(), maxMessage, true)}
 	var lacks *lackError
 	var rpc *jsonrpc.Error
+	var late *unansweredError
 	switch {
 	case errors.As(err, &lacks):
 		e.Name, e.Code = "NotSupportedError", codeLacks
 	case errors.As(err, &rpc):
 		e.Code = strconv.FormatInt(rpc.Code, 10)
-	case errors.Is(err, context.DeadlineExceeded):
+	case errors.As(err, &late):
 		e.Name = "TimeoutError"
 	}
 	return e

@@ -18,12 +18,17 @@ const maxMessages = 1000
 // getPrompt is the internal prompt: it has the name that was asked for.
 func (s *session) getPrompt(ctx context.Context, req *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
 	name, _ := ctx.Value(nameKey{}).(string)
+	r := requestOf(ctx, req).repeats(req.Params.InputResponses, req.Params.RequestState)
 	entry, ok := s.view.Snapshot().FindPrompt(name)
-	if !ok {
+	switch {
+	case !ok && s.waits(r): // its page has gone, which the call that waits knows best
+		entry.Prompt = &manifest.Prompt{Name: name}
+	case !ok:
 		return nil, invalidParams("the prompt %.80q has gone with its page", name)
-	}
-	if err := entry.Prompt.CheckArguments(req.Params.Arguments); err != nil {
-		return nil, invalidParams("%s: %v", name, err)
+	default:
+		if err := entry.Prompt.CheckArguments(req.Params.Arguments); err != nil {
+			return nil, invalidParams("%s: %v", name, err)
+		}
 	}
 	args := req.Params.Arguments
 	if args == nil {
@@ -36,8 +41,7 @@ func (s *session) getPrompt(ctx context.Context, req *mcp.GetPromptRequest) (*mc
 	if err != nil {
 		return nil, refusal(err)
 	}
-	r := requestOf(ctx, req).repeats(req.Params.InputResponses, req.Params.RequestState)
-	out, err := s.run(r, errand{entry.Label, entry.Origin, "prompt " + name, func(ctx context.Context, c tenant.Call) (tenant.Answer, error) {
+	out, err := s.run(r, errand{label: entry.Label, origin: entry.Origin, target: "prompt " + name, do: func(ctx context.Context, c tenant.Call) (tenant.Answer, error) {
 		c.Args, c.Prefix = fields, prefixOf(name)
 		return entry.Page.Prompt(ctx, tenant.GetPrompt, entry.Prompt, c)
 	}})
@@ -52,9 +56,10 @@ func (s *session) getPrompt(ctx context.Context, req *mcp.GetPromptRequest) (*mc
 	}
 	res, err := promptResult(out.answer.Result)
 	if err != nil {
-		entry.Page.Complain("prompt %q: %v", entry.Prompt.Name, err)
+		entry.Complain("prompt %q: %v", entry.Prompt.Name, err)
 		return nil, s.protocolError(name, fmt.Errorf("the page's prompt %q is no use: %w", entry.Prompt.Name, err))
 	}
+	s.publicURIs(entry.Page, messageItems(res.Messages))
 	s.h.boundMessages(res.Messages)
 	return res, nil
 }
@@ -65,7 +70,11 @@ func promptResult(raw json.RawMessage) (*mcp.GetPromptResult, error) {
 	if raw == nil {
 		return nil, fmt.Errorf("it returned nothing: return a text, or messages")
 	}
-	if err := json.Unmarshal(raw, res); err != nil {
+	var shape map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &shape); err != nil {
+		return nil, fmt.Errorf("it is no object with messages")
+	}
+	if err := decodeOwn(shape, []string{"messages", "description", "_meta"}, res); err != nil {
 		return nil, fmt.Errorf("its messages are not valid: %v", err)
 	}
 	if len(res.Messages) == 0 || len(res.Messages) > maxMessages {
@@ -78,9 +87,16 @@ func promptResult(raw json.RawMessage) (*mcp.GetPromptResult, error) {
 		m.Content = usable(m.Content)
 	}
 	res.Description = manifest.Clean(res.Description, maxMessage, true)
-	res.InputRequests, res.RequestState = nil, ""
 	res.Meta = ownMeta(res.Meta)
 	return res, nil
+}
+
+func messageItems(messages []*mcp.PromptMessage) []mcp.Content {
+	items := make([]mcp.Content, 0, len(messages))
+	for _, m := range messages {
+		items = append(items, m.Content)
+	}
+	return items
 }
 
 func (h *Handler) boundMessages(messages []*mcp.PromptMessage) {
@@ -95,5 +111,5 @@ func (s *session) thrown(r *request, name string, e *tenant.PageError) error {
 	if err := s.thrownOn(r, e); err != nil {
 		return err
 	}
-	return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: said(name, e)}
+	return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: saidBriefly(name, e)}
 }

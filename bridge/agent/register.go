@@ -119,7 +119,7 @@ func (s *session) register(ctx context.Context, req *mcp.CallToolRequest, args r
 	info := s.view.Info(p)
 	for _, e := range info.Tools {
 		if e.Tool.Name == args.Name {
-			s.h.log.Info("tool registered by an agent", "connection", p.ID(), "tool", e.Name, "kind", origin.Kind, "client", nameOf(agentFrom(req.ClientInfo(), nil)))
+			s.h.log.Info("tool registered by an agent", "connection", p.ID(), "tool", e.Name, "kind", origin.Kind, "client", nameOf(agentFrom(req.ClientInfo(), can{})))
 			return jsonResult(struct {
 				Published    string `json:"published"`
 				Name         string `json:"name"`
@@ -195,7 +195,7 @@ func unregister(ctx context.Context, s *session, req *mcp.CallToolRequest, args 
 	if slices.ContainsFunc(p.Info().Tools, func(e tenant.Entry) bool { return e.Tool == tool.Tool }) {
 		return failure(fmt.Sprintf("the page confirmed it (%q), but still offers %s", confirmed, tool.Name))
 	}
-	s.h.log.Info("tool unregistered by an agent", "connection", p.ID(), "tool", tool.Name, "client", nameOf(agentFrom(req.ClientInfo(), nil)))
+	s.h.log.Info("tool unregistered by an agent", "connection", p.ID(), "tool", tool.Name, "client", nameOf(agentFrom(req.ClientInfo(), can{})))
 	return jsonResult(struct {
 		Removed      string `json:"removed"`
 		Connection   string `json:"connection"`
@@ -214,9 +214,8 @@ func (s *session) command(ctx context.Context, req *mcp.CallToolRequest, p *tena
 		return "", failure(err.Error())
 	}
 	label := s.view.Info(p)
-	answer, err := s.watched(requestOf(ctx, req), errand{label.Label, label.Origin, builtinName, func(ctx context.Context, c tenant.Call) (tenant.Answer, error) {
+	answer, err := s.watched(requestOf(ctx, req), errand{label: label.Label, origin: label.Origin, target: builtinName, quiet: true, do: func(ctx context.Context, c tenant.Call) (tenant.Answer, error) {
 		c.Args, c.Prefix, c.Name = raw, label.Prefix, builtinName
-		c.OnAsk = nil // the page's script has no questions
 		return p.Ask(ctx, reserved, c)
 	}})
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -24,13 +25,14 @@ type request struct {
 	responses mcp.InputResponseMap
 	state     string
 
-	mu    sync.Mutex
-	lacks *lackError // why a question of the page was not asked
+	mu      sync.Mutex
+	lacks   *lackError // why a question of the page was not asked
+	refused bool       // one was not, and the log has it
 }
 
 func requestOf[P mcp.Params](ctx context.Context, r *mcp.ServerRequest[P]) *request {
-	capabilities := r.ClientCapabilities()
-	out := &request{ctx: ctx, ss: r.Session, extra: r.Extra, agent: agentFrom(r.ClientInfo(), capabilities), can: capabilitiesOf(capabilities)}
+	out := &request{ctx: ctx, ss: r.Session, extra: r.Extra, can: capabilitiesOf(r.ClientCapabilities())}
+	out.agent = agentFrom(r.ClientInfo(), out.can)
 	if p, ok := any(r.Params).(interface{ GetProgressToken() any }); ok {
 		out.token = p.GetProgressToken()
 	}
@@ -45,13 +47,17 @@ func (r *request) repeats(responses mcp.InputResponseMap, state string) *request
 
 // refused notes, and logs, why a question of the page is not asked.
 func (s *session) refused(r *request, a *tenant.Ask, err error) {
-	s.h.log.Warn("a page's question was not asked", "kind", a.Kind, "err", manifest.Clean(err.Error(), 256, false))
 	var lacks *lackError
+	level := slog.LevelDebug // a page may have any number of them
+	r.mu.Lock()
 	if errors.As(err, &lacks) {
-		r.mu.Lock()
 		r.lacks = lacks
-		r.mu.Unlock()
 	}
+	if !r.refused {
+		r.refused, level = true, slog.LevelWarn
+	}
+	r.mu.Unlock()
+	s.h.log.Log(r.ctx, level, "a page's question was not asked", "kind", a.Kind, "err", manifest.Clean(err.Error(), 256, false))
 	a.Answer(tenant.Answer{Err: pageError(err)})
 }
 
@@ -70,6 +76,7 @@ func (r *request) retry() (tenant.Retry, error) {
 type errand struct {
 	label, origin string // of the page
 	target        string // what is called, to tell whether a retry is of the same
+	quiet         bool   // it has no questions
 	do            func(context.Context, tenant.Call) (tenant.Answer, error)
 }
 
@@ -113,7 +120,7 @@ func (s *session) returned(r *request, e errand, a tenant.Answer) (*questions, e
 	if a.Err != nil {
 		return nil, nil
 	}
-	q, err := questionsIn(a.Result)
+	q, err := s.h.questionsIn(a.Result)
 	if q == nil || err != nil {
 		return nil, err
 	}
@@ -167,8 +174,11 @@ func (s *session) watched(r *request, e errand) (tenant.Answer, error) {
 		return tenant.Answer{}, err
 	}
 	var asks sync.WaitGroup
-	onAsk := func(a *tenant.Ask) { asks.Go(func() { s.ask(ctx, r, e, a) }) }
-	answer, err := e.do(ctx, tenant.Call{Agent: r.agent, Progress: w.token != nil, OnEvent: w.event, OnAsk: onAsk, Retry: retry})
+	call := tenant.Call{Agent: r.agent, Progress: w.token != nil, OnEvent: w.event, Retry: retry}
+	if !e.quiet {
+		call.OnAsk = func(a *tenant.Ask) { asks.Go(func() { s.ask(ctx, r, e, a) }) }
+	}
+	answer, err := e.do(ctx, call)
 	if err != nil {
 		cancel(err)
 	} else {
@@ -182,6 +192,10 @@ func (s *session) watched(r *request, e errand) (tenant.Answer, error) {
 	return answer, err
 }
 
+// cancelPatience bounds awaitCancelled: a question that never went out is not
+// taken back either.
+const cancelPatience = 250 * time.Millisecond
+
 // awaitCancelled waits until the client was told to stop asking. The SDK tells it
 // on the call's own stream and in its own time, but with the call's answer that
 // stream ends.
@@ -190,7 +204,7 @@ func (s *session) awaitCancelled(ctx context.Context, r *request) {
 	if !ok || ctx.Err() == nil { // then it has answered
 		return
 	}
-	late := time.NewTimer(time.Second)
+	late := time.NewTimer(cancelPatience)
 	defer late.Stop()
 	select {
 	case <-st.(*stream).cancels:
@@ -202,7 +216,7 @@ func (s *session) awaitCancelled(ctx context.Context, r *request) {
 
 // ask has the session's client answer a page's question.
 func (s *session) ask(ctx context.Context, r *request, e errand, a *tenant.Ask) {
-	q, err := parseAsk(a)
+	q, err := s.h.parseAsk(a)
 	if err == nil {
 		err = r.check(q, e)
 	}
@@ -215,7 +229,11 @@ func (s *session) ask(ctx context.Context, r *request, e errand, a *tenant.Ask) 
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, s.h.opts.AskTimeout, s.h.nobodyAnswered())
 	defer cancel()
-	response, err := put(ctx, r.ss, q)
+	var response mcp.InputResponse
+	err = s.h.safely("a page's question", func() (err error) {
+		response, err = s.put(ctx, q)
+		return err
+	})
 	if err != nil {
 		s.awaitCancelled(ctx, r)
 		err = why(ctx, err)

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/url"
+	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -18,8 +20,12 @@ const maxContents = 1000
 // readResource is the internal resource: it has the URI that was asked for.
 func (s *session) readResource(ctx context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
 	uri, _ := ctx.Value(nameKey{}).(string)
+	r := requestOf(ctx, req).repeats(req.Params.InputResponses, req.Params.RequestState)
 	at, ok := s.view.Snapshot().FindResource(uri)
-	if !ok {
+	switch {
+	case !ok && s.waits(r): // its page has gone, which the call that waits knows best
+		at = tenant.Located{ResourceEntry: tenant.ResourceEntry{URI: uri, Resource: &manifest.Resource{URI: uri}}, Own: uri}
+	case !ok:
 		return nil, mcp.ResourceNotFoundError(uri)
 	}
 	asked := struct {
@@ -34,8 +40,7 @@ func (s *session) readResource(ctx context.Context, req *mcp.ReadResourceRequest
 	if err != nil {
 		return nil, refusal(err)
 	}
-	r := requestOf(ctx, req).repeats(req.Params.InputResponses, req.Params.RequestState)
-	out, err := s.run(r, errand{at.Label, at.Origin, "resource " + uri, func(ctx context.Context, c tenant.Call) (tenant.Answer, error) {
+	out, err := s.run(r, errand{label: at.Label, origin: at.Origin, target: "resource " + uri, do: func(ctx context.Context, c tenant.Call) (tenant.Answer, error) {
 		c.Args = fields
 		return at.Page.Resource(ctx, tenant.ReadResource, at.Resource, c)
 	}})
@@ -50,7 +55,7 @@ func (s *session) readResource(ctx context.Context, req *mcp.ReadResourceRequest
 	}
 	res, err := s.resourceResult(out.answer.Result, uri, at)
 	if err != nil {
-		at.Page.Complain("resource %q: %v", at.Resource.URI, err)
+		at.Complain("resource %q: %v", at.Resource.URI, err)
 		return nil, s.protocolError(uri, fmt.Errorf("the page's resource %q is no use: %w", at.Own, err))
 	}
 	return res, nil
@@ -62,13 +67,18 @@ func (s *session) resourceResult(raw json.RawMessage, uri string, at tenant.Loca
 	if raw == nil {
 		return nil, errors.New("it returned nothing: return a text, binary data or JSON")
 	}
-	if err := json.Unmarshal(raw, res); err != nil {
+	var shape map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &shape); err != nil {
+		return nil, errors.New("it is no object with contents")
+	}
+	if err := decodeOwn(shape, []string{"contents", "_meta"}, res); err != nil {
 		return nil, fmt.Errorf("its contents are not valid: %v", err)
 	}
 	if res.Contents == nil || len(res.Contents) > maxContents {
 		return nil, fmt.Errorf("it returned %d contents; at most %d are allowed", len(res.Contents), maxContents)
 	}
 	left := s.h.opts.MaxResult
+	public := s.publicForm(at.Page)
 	for i, c := range res.Contents {
 		if c == nil {
 			return nil, fmt.Errorf("content %d (from 0) is null", i)
@@ -77,73 +87,104 @@ func (s *session) resourceResult(raw json.RawMessage, uri string, at tenant.Loca
 			return nil, fmt.Errorf("it is larger than the limit of %d bytes (--max-result); offer a part of it", s.h.opts.MaxResult)
 		}
 		left -= len(c.Text) + len(c.Blob)
-		c.URI = s.publicURI(c.URI, uri, at)
+		if c.URI == "" || c.URI == at.Own {
+			c.URI = uri
+		} else {
+			c.URI = public(c.URI)
+		}
 		if c.MIMEType = manifest.Clean(c.MIMEType, 128, false); c.MIMEType == "" {
 			c.MIMEType = at.Resource.MIMEType
 		}
 		c.Meta = ownMeta(c.Meta)
 	}
-	res.InputRequests, res.RequestState = nil, ""
-	res.Cacheable = mcp.Cacheable{}
 	res.Meta = ownMeta(res.Meta)
 	return res, nil
 }
 
-// publicURI is the published form of a URI that the page gave one of its contents:
-// another resource of its own, else the one that was asked for.
-func (s *session) publicURI(own, asked string, at tenant.Located) string {
-	if own == "" || own == at.Own {
-		return asked
+// publicForm gives the published form of URIs that a page uses for itself: of its own
+// resources, and of what is relative. Others stay.
+func (s *session) publicForm(p *tenant.Page) func(own string) string {
+	published := make(map[string]string)
+	if p == nil {
+		return func(own string) string { return own }
 	}
-	_, _, resources := s.view.Snapshot().Of(at.Page)
-	for _, e := range resources {
-		if !e.Resource.Template && e.Resource.URI == own {
-			return e.URI
+	info := s.view.Info(p)
+	for _, e := range info.Resources {
+		if !e.Resource.Template {
+			published[e.Resource.URI] = e.URI
 		}
 	}
-	return asked
+	return func(own string) string {
+		if uri := published[own]; uri != "" {
+			return uri
+		}
+		if u, err := url.Parse(own); err != nil || u.IsAbs() {
+			return own
+		}
+		return "page://" + info.Prefix + "/" + strings.TrimLeft(own, "/")
+	}
+}
+
+// publicURIs gives the links and resources among a page's items their public URIs.
+func (s *session) publicURIs(p *tenant.Page, items []mcp.Content) {
+	var public func(string) string
+	for _, item := range items {
+		var uri *string
+		switch c := item.(type) {
+		case *mcp.ResourceLink:
+			uri = &c.URI
+		case *mcp.EmbeddedResource:
+			if c.Resource != nil {
+				uri = &c.Resource.URI
+			}
+		}
+		if uri == nil {
+			continue
+		}
+		if public == nil { // most results have none of them
+			public = s.publicForm(p)
+		}
+		*uri = public(*uri)
+	}
 }
 
 func (s *session) subscribe(_ context.Context, req *mcp.SubscribeRequest) error {
 	uri := req.Params.URI
-	if s.teller != nil { // a stateless client subscribes to what may come, too
-		if _, ok := s.view.Snapshot().FindResource(uri); !ok {
-			return mcp.ResourceNotFoundError(uri)
+	if s.shared { // a stateless client subscribes to what may come, too
+		if err := s.view.Watch(uri); err != nil {
+			return refusal(err)
 		}
-		if !s.subscribed(uri, true) {
-			return nil
-		}
+		return nil
+	}
+	if _, ok := s.view.Snapshot().FindResource(uri); !ok {
+		return mcp.ResourceNotFoundError(uri)
+	}
+	s.subscribing.Lock()
+	defer s.subscribing.Unlock()
+	if s.subscriptions[uri] { // a client may say the same twice
+		return nil
 	}
 	if err := s.view.Watch(uri); err != nil {
-		s.subscribed(uri, false)
 		return refusal(err)
 	}
+	if s.subscriptions == nil {
+		s.subscriptions = make(map[string]bool)
+	}
+	s.subscriptions[uri] = true
 	return nil
 }
 
 func (s *session) unsubscribe(_ context.Context, req *mcp.UnsubscribeRequest) error {
 	uri := req.Params.URI
-	if s.teller == nil || s.subscribed(uri, false) {
+	if s.shared {
+		s.view.Unwatch(uri)
+		return nil
+	}
+	s.subscribing.Lock()
+	defer s.subscribing.Unlock()
+	if s.subscriptions[uri] {
+		delete(s.subscriptions, uri)
 		s.view.Unwatch(uri)
 	}
 	return nil
-}
-
-// subscribed notes what a session's client is subscribed to, and tells whether
-// that is new: it may say the same twice.
-func (s *session) subscribed(uri string, on bool) (changed bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.subscriptions[uri] == on {
-		return false
-	}
-	if on {
-		if s.subscriptions == nil {
-			s.subscriptions = make(map[string]bool)
-		}
-		s.subscriptions[uri] = true
-	} else {
-		delete(s.subscriptions, uri)
-	}
-	return true
 }

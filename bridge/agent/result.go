@@ -2,10 +2,10 @@ package agent
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -52,6 +52,11 @@ func checkOutput(t *manifest.Tool, res *mcp.CallToolResult) error {
 		return fmt.Errorf("it must return an object; it returned: %.200s", firstText(res))
 	}
 	return t.CheckOutput(structured)
+}
+
+// saidBriefly is said for an error of the protocol.
+func saidBriefly(name string, e *tenant.PageError) string {
+	return manifest.Clean(said(name, e), maxMessage, true)
 }
 
 // said is what a page's function threw, in words.
@@ -106,12 +111,11 @@ func passThrough(raw json.RawMessage) (*mcp.CallToolResult, bool) {
 		return nil, false
 	}
 	structured := shape["structuredContent"]
-	if len(structured) == 0 || structured[0] != '{' {
+	if !isObject(structured) {
 		structured = nil // clients refuse anything but an object
 	}
 	if shape["content"] == nil && structured != nil {
 		shape["content"] = []byte("[]")
-		raw = slices.Concat([]byte(`{"content":[],`), raw[1:])
 	}
 	if len(shape["content"]) == 0 || shape["content"][0] != '[' {
 		return nil, false
@@ -128,13 +132,12 @@ func passThrough(raw json.RawMessage) (*mcp.CallToolResult, bool) {
 		}
 	}
 	var res mcp.CallToolResult
-	if err := json.Unmarshal(raw, &res); err != nil {
+	if err := decodeOwn(shape, []string{"content", "isError", "_meta"}, &res); err != nil {
 		return failure(fmt.Sprintf("the page returned MCP content that is not valid: %v", err)), true
 	}
 	if res.Content == nil {
 		res.Content = []mcp.Content{}
 	}
-	res.StructuredContent = nil
 	if structured != nil {
 		res.StructuredContent = structured
 		if len(res.Content) == 0 { // for clients that know no structured content
@@ -145,42 +148,77 @@ func passThrough(raw json.RawMessage) (*mcp.CallToolResult, bool) {
 		res.Content[i] = usable(c)
 	}
 	res.Meta = ownMeta(res.Meta)
-	res.InputRequests, res.RequestState = nil, "" // those come without content
 	return &res, true
 }
 
-// usable makes an item of a page fit for clients.
+// decodeOwn decodes those members of an MCP result that are a page's to say.
+func decodeOwn(shape map[string]json.RawMessage, members []string, into any) error {
+	own := make(map[string]json.RawMessage, len(members))
+	for _, name := range members {
+		if shape[name] != nil {
+			own[name] = shape[name]
+		}
+	}
+	raw, err := json.Marshal(own)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(raw, into)
+}
+
+// usable makes an item of a page fit for clients, which refuse a whole result for
+// one that is not.
 func usable(item mcp.Content) mcp.Content {
 	switch c := item.(type) {
+	case *mcp.TextContent:
+		c.Meta = ownMeta(c.Meta)
+		return c
+	case *mcp.AudioContent:
+		c.Meta = ownMeta(c.Meta)
+		return c
 	case *mcp.ImageContent:
-		if found := media(c.Data, c.MIMEType); found != nil {
-			if image, ok := found.(*mcp.ImageContent); ok {
-				image.Meta, image.Annotations = c.Meta, c.Annotations
-			}
-			return found
+		found := media(c.Data, c.MIMEType)
+		if image, ok := found.(*mcp.ImageContent); ok {
+			image.Meta, image.Annotations = ownMeta(c.Meta), c.Annotations
 		}
-		return unusable(c.MIMEType, len(c.Data))
+		if found == nil {
+			return unusable(c.MIMEType, len(c.Data))
+		}
+		return found
+	case *mcp.ResourceLink:
+		if c.URI == "" {
+			return &mcp.TextContent{Text: "[left out: a link to a resource without a uri]"}
+		}
+		c.Name, c.Meta = cmp.Or(c.Name, c.URI), ownMeta(c.Meta)
+		return c
 	case *mcp.EmbeddedResource:
+		if c.Resource == nil || c.Resource.URI == "" {
+			return &mcp.TextContent{Text: "[left out: a resource without a uri]"}
+		}
 		// How the page's script sends any binary value.
-		if c.Resource != nil && strings.HasPrefix(c.Resource.URI, "page://blob/") {
+		if strings.HasPrefix(c.Resource.URI, "page://blob/") {
 			if found := media(c.Resource.Blob, c.Resource.MIMEType); found != nil {
 				return found
 			}
 		}
+		c.Meta, c.Resource.Meta = ownMeta(c.Meta), ownMeta(c.Resource.Meta)
+		return c
 	}
-	return item
+	return &mcp.TextContent{Text: fmt.Sprintf("[left out: content of the kind %T, which is for models only]", item)}
 }
 
-// ownMeta leaves out what is not for a page to say: keys of the protocol itself
+// ownMeta leaves out what is not for a page to say: keys of the protocol itself,
+// whose prefix has one of its names as the second label, or as the first of several
 // (MCP, basic, _meta).
 func ownMeta(m mcp.Meta) mcp.Meta {
 	maps.DeleteFunc(m, func(key string, _ any) bool {
 		prefix, _, ok := strings.Cut(key, "/")
 		if !ok {
-			return false
+			return key == "progressToken"
 		}
-		for _, label := range strings.Split(prefix, ".") {
-			if label == "modelcontextprotocol" || label == "mcp" {
+		labels := strings.Split(prefix, ".")
+		for i, label := range labels[:min(2, len(labels))] {
+			if (label == "modelcontextprotocol" || label == "mcp") && len(labels) > 1 && i <= 1 {
 				return true
 			}
 		}
@@ -222,9 +260,11 @@ func (h *Handler) bound(item mcp.Content, left int) (mcp.Content, int) {
 		return leaveOut("image", len(c.Data))
 	case *mcp.AudioContent:
 		return leaveOut("audio", len(c.Data))
+	case *mcp.ResourceLink:
+		return leaveOut("link", len(c.URI)+len(c.Name)+len(c.Title)+len(c.Description))
 	case *mcp.EmbeddedResource:
 		if c.Resource != nil {
-			return leaveOut("resource", max(len(c.Resource.Blob), len(c.Resource.Text)))
+			return leaveOut("resource", len(c.Resource.URI)+max(len(c.Resource.Blob), len(c.Resource.Text)))
 		}
 	}
 	return item, left

@@ -32,13 +32,13 @@ type session struct {
 	ss   *mcp.ServerSession // nil if shared
 	view *tenant.View
 
+	subscribing   sync.Mutex      // held through the view's Watch and Unwatch
+	subscriptions map[string]bool // of a session's client, by URI
+
 	mu       sync.Mutex
-	opened   bool
 	used     time.Time // last request's begin or end
 	requests int       // running POSTs
 	stream   *stream   // the open standalone stream, if any
-
-	subscriptions map[string]bool // of a session's client, by URI
 
 	// Of a shared session.
 	listeners map[*listener]struct{}
@@ -55,7 +55,7 @@ func (h *Handler) newSession(key string) *session {
 		s.send = next
 		return next
 	})
-	s.teller = newTeller(s.ctx, s.sendChange, s.sendUpdate)
+	s.teller = h.newTeller(s.ctx, s.sendChange, s.sendUpdate)
 	return s
 }
 
@@ -88,9 +88,6 @@ func (s *session) open(ss *mcp.ServerSession) error {
 	view.Updates(s.teller.updated)
 	s.ss, s.view = ss, view
 	s.teller.begin(view)
-	s.mu.Lock()
-	s.opened = true
-	s.mu.Unlock()
 	h.sessions[ss.ID()] = s
 	h.ended.Add(1)
 	go s.awaitEnd()
@@ -173,11 +170,11 @@ func agentOf(p *mcp.InitializeParams) tenant.Agent {
 	if p == nil {
 		return tenant.Agent{}
 	}
-	return agentFrom(p.ClientInfo, p.Capabilities)
+	return agentFrom(p.ClientInfo, can{})
 }
 
-func agentFrom(client *mcp.Implementation, can *mcp.ClientCapabilities) tenant.Agent {
-	a := tenant.Agent{Capabilities: capabilitiesOf(can).json()}
+func agentFrom(client *mcp.Implementation, c can) tenant.Agent {
+	a := tenant.Agent{Capabilities: c.json()}
 	if client != nil {
 		a.Name, a.Version = manifest.Clean(client.Name, 64, false), manifest.Clean(client.Version, 32, false)
 	}

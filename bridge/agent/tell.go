@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"maps"
 	"sync"
 	"time"
 
@@ -26,6 +27,7 @@ type teller struct {
 	ctx    context.Context // ends with the client
 	change func(ctx context.Context, l tenant.List) error
 	update func(ctx context.Context, uri string) error
+	safely func(what string, do func() error) error
 
 	mu      sync.Mutex
 	view    *tenant.View
@@ -38,8 +40,8 @@ type teller struct {
 	missed  bool            // what changed since then
 }
 
-func newTeller(ctx context.Context, change func(context.Context, tenant.List) error, update func(context.Context, string) error) *teller {
-	return &teller{ctx: ctx, change: change, update: update}
+func (h *Handler) newTeller(ctx context.Context, change func(context.Context, tenant.List) error, update func(context.Context, string) error) *teller {
+	return &teller{ctx: ctx, change: change, update: update, safely: h.safely}
 }
 
 // begin has the client know what the view shows now.
@@ -83,7 +85,7 @@ func (t *teller) changed() {
 }
 
 // updated is told which watched resources changed. They are as many at most as
-// the client watches.
+// are watched in the view.
 func (t *teller) updated(uris []string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -136,7 +138,7 @@ func (t *teller) tell() {
 	t.dirty, t.telling = nil, true
 	t.mu.Unlock()
 
-	err := t.send(stale, dirty)
+	err := t.safely("a notification", func() error { return t.send(stale, dirty) })
 
 	t.mu.Lock()
 	again := t.missed
@@ -145,6 +147,10 @@ func (t *teller) tell() {
 		for _, l := range stale {
 			t.known[l] = nil
 		}
+		if t.dirty == nil {
+			t.dirty = make(map[string]bool)
+		}
+		maps.Copy(t.dirty, dirty)
 		again = t.isOpen
 	}
 	t.mu.Unlock()

@@ -133,6 +133,7 @@ func (s *socket) register(data []byte) error {
 	}
 	s.h.log.Info("page registered", "connection", s.link.ID(), "prefix", reg.Prefix, "tools", len(m.Tools), "prompts", len(m.Prompts), "resources", len(m.Resources), "pending", reg.Pending)
 	s.tellRegistered(reg)
+	s.link.Watched()
 	return nil
 }
 

@@ -83,6 +83,14 @@ func (f frame) label() string {
 
 func isText(raw json.RawMessage) bool { return len(raw) > 0 && raw[0] == '"' }
 
+// tooDeep refuses a field that clients could not read.
+func (f frame) tooDeep(name string) error {
+	if manifest.TooDeep(f.fields[name]) {
+		return fmt.Errorf("%s: the field %q nests deeper than %d levels", f.label(), name, manifest.MaxDepth)
+	}
+	return nil
+}
+
 // answer reads a call_result. Presence decides, not truth: an error with an
 // empty message is an error.
 func (f frame) answer() (id string, a tenant.Answer, err error) {
@@ -92,7 +100,7 @@ func (f frame) answer() (id string, a tenant.Answer, err error) {
 	raw, failed := f.fields["error"]
 	if !failed {
 		a.Result = f.fields["result"]
-		return id, a, nil
+		return id, a, f.tooDeep("result")
 	}
 	a.Err = &tenant.PageError{}
 	switch {
@@ -130,6 +138,7 @@ func (f frame) log() (id string, l tenant.Log, err error) {
 		err = fmt.Errorf("log: %.20q is no level; use debug, info, notice, warning, error, critical, alert or emergency", l.Level)
 	}
 	l.Logger = manifest.Clean(l.Logger, maxNote, false)
+	err = cmp.Or(err, f.tooDeep("data"))
 	l.Data = f.fields["data"]
 	if l.Data == nil {
 		l.Data = json.RawMessage("null")
@@ -149,7 +158,7 @@ func (f frame) ask() (id, callID string, kind tenant.AskKind, err error) {
 	}
 	switch kind = tenant.AskKind(text); kind {
 	case tenant.Elicit, tenant.Sample, tenant.ListRoots:
-		return id, callID, kind, nil
+		return id, callID, kind, f.tooDeep("params")
 	}
 	return id, "", "", fmt.Errorf("ask: %.20q can't be asked; the kinds are elicit, sample and roots", text)
 }

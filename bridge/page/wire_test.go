@@ -156,3 +156,30 @@ func FuzzDecodeFrame(f *testing.F) {
 		}
 	})
 }
+
+// What nests too deep could not be put into an MCP answer, and its caller would wait
+// for nothing.
+func TestDeepValuesAreRefused(t *testing.T) {
+	deep := strings.Repeat("[", 2000) + strings.Repeat("]", 2000)
+	for typ, members := range map[string]string{
+		"call_result": `"id":"1","result":` + deep,
+		"log":         `"id":"1","level":"info","data":` + deep,
+		"ask":         `"id":"q","callId":"1","kind":"elicit","params":` + deep,
+	} {
+		f, err := decodeFrame([]byte(`{"type":"` + typ + `",` + members + `}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch typ {
+		case "call_result":
+			_, _, err = f.answer()
+		case "log":
+			_, _, err = f.log()
+		case "ask":
+			_, _, _, err = f.ask()
+		}
+		if err == nil || !strings.Contains(err.Error(), "deeper") {
+			t.Errorf("%s: %v", typ, err)
+		}
+	}
+}

@@ -6,12 +6,13 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
 )
 
-// MaxWorkspaces is how many workspaces are kept. Beyond it the one that was
+// MaxWorkspaces is how many workspaces are kept, and of bearer tokens as many again. Beyond it the one that was
 // opened longest ago is forgotten.
 const MaxWorkspaces = 1000
 
@@ -91,6 +92,24 @@ func (f *File) workspace(key string) (workspace, bool) {
 	return f.current.spaces[i], true
 }
 
+// withRoomFor makes room for another workspace. Those of bearer tokens, which some
+// clients change every hour, push out each other only. They are in order of opening.
+func (c contents) withRoomFor(key string) []workspace {
+	isToken := func(key string) bool { return strings.HasPrefix(key, "bearer:") }
+	alike := func(w workspace) bool { return isToken(w.Key) == isToken(key) }
+	n := 0
+	for _, w := range c.spaces {
+		if alike(w) {
+			n++
+		}
+	}
+	if n < MaxWorkspaces {
+		return slices.Clone(c.spaces)
+	}
+	i := slices.IndexFunc(c.spaces, alike)
+	return slices.Delete(slices.Clone(c.spaces), i, i+1)
+}
+
 // opened notes that a workspace was opened that day.
 func (c contents) opened(key, day string) (contents, bool) {
 	i := slices.IndexFunc(c.spaces, func(w workspace) bool { return w.Key == key })
@@ -102,8 +121,8 @@ func (c contents) opened(key, day string) (contents, bool) {
 	if i >= 0 {
 		w = spaces[i]
 		spaces = slices.Delete(spaces, i, i+1)
-	} else if len(spaces) >= MaxWorkspaces {
-		spaces = spaces[1:] // they are in order of opening
+	} else {
+		spaces = c.withRoomFor(key)
 	}
 	w.At = day
 	c.spaces = append(spaces, w)

@@ -94,3 +94,16 @@ func TestDamagedWorkspaces(t *testing.T) {
 		}
 	}
 }
+
+// Some clients change their token every hour: that must not push a named workspace out.
+func TestTokensPushOutNoNames(t *testing.T) {
+	spaces := make([]workspace, 0, MaxWorkspaces+1)
+	spaces = append(spaces, workspace{Key: "named", Tenant: "1", At: "2026-01-01"})
+	for i := range MaxWorkspaces {
+		spaces = append(spaces, workspace{Key: fmt.Sprintf("bearer:%064x", i), Tenant: fmt.Sprint(i), At: "2026-01-02"})
+	}
+	next, changed := contents{spaces: spaces}.opened(fmt.Sprintf("bearer:%064x", MaxWorkspaces), "2026-01-03")
+	if !changed || len(next.spaces) != MaxWorkspaces+1 || next.spaces[0].Key != "named" || next.spaces[1].Key != fmt.Sprintf("bearer:%064x", 1) {
+		t.Errorf("%d spaces, the first are %s and %s", len(next.spaces), next.spaces[0].Key, next.spaces[1].Key)
+	}
+}
