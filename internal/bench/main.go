@@ -29,9 +29,10 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
-	"path/filepath"
 	"syscall"
 	"time"
+
+	"jsbridge/internal/rig"
 )
 
 func main() {
@@ -92,10 +93,10 @@ func run(ctx context.Context, o options, progress io.Writer) (_ *results, err er
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
-	binary := filepath.Join(dir, "jsbridge")
 	fmt.Fprintln(progress, "bench: building jsbridge")
-	if out, err := exec.CommandContext(ctx, "go", "build", "-o", binary, "jsbridge/cmd/jsbridge").CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("building jsbridge: %w\n%s", err, out)
+	binary, err := rig.Build(ctx, dir)
+	if err != nil {
+		return nil, err
 	}
 	version, err := exec.CommandContext(ctx, binary, "version").Output()
 	if err != nil {

@@ -7,10 +7,11 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"regexp"
 	"sync"
 	"syscall"
 	"time"
+
+	"jsbridge/internal/rig"
 )
 
 // roleVariable makes this program one of the other processes; see play.
@@ -41,7 +42,7 @@ type process struct {
 	name string
 	pid  int
 	in   io.Writer // its stdin; the roles end when it is closed
-	out  *addressFinder
+	out  *rig.AddressFinder
 }
 
 // start runs the binary at path, or, when path is "", this program in a role.
@@ -57,8 +58,8 @@ func (c *crew) start(name, path, role string, args ...string) (*process, error) 
 	cmd.Env = append(os.Environ(), roleVariable+"="+role)
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = 5 * time.Second // then it is killed
-	p := &process{name: name, out: &addressFinder{found: make(chan string, 1)}}
-	log := &tail{}
+	p := &process{name: name, out: rig.NewAddressFinder()}
+	log := &rig.Tail{}
 	cmd.Stdout, cmd.Stderr = p.out, log
 	in, err := cmd.StdinPipe()
 	if err != nil {
@@ -82,56 +83,11 @@ func (p *process) address(ctx context.Context) (string, error) {
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
 	select {
-	case base := <-p.out.found:
+	case base := <-p.out.Found:
 		return base, nil
 	case <-ctx.Done():
 		return "", context.Cause(ctx)
 	case <-timer.C:
 		return "", fmt.Errorf("%s printed no address within %s", p.name, patience)
 	}
-}
-
-var addressPattern = regexp.MustCompile(`(http://localhost:\d+)\D`)
-
-// An addressFinder takes a server's stdout and looks for its address.
-type addressFinder struct {
-	found chan string // buffered
-	text  []byte
-	done  bool
-}
-
-func (f *addressFinder) Write(b []byte) (int, error) {
-	if f.done {
-		return len(b), nil
-	}
-	f.text = append(f.text, b...)
-	if m := addressPattern.FindSubmatch(f.text); m != nil {
-		f.found <- string(m[1])
-		f.done, f.text = true, nil
-	}
-	return len(b), nil
-}
-
-// A tail keeps the end of what is written to it.
-type tail struct {
-	mu   sync.Mutex
-	text []byte
-}
-
-const tailBytes = 4 << 10
-
-func (t *tail) Write(b []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.text = append(t.text, b...)
-	if over := len(t.text) - tailBytes; over > 0 {
-		t.text = append(t.text[:0], t.text[over:]...)
-	}
-	return len(b), nil
-}
-
-func (t *tail) String() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return string(t.text)
 }

@@ -15,12 +15,13 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
+
+	"jsbridge/internal/rig"
 )
 
 // longest bounds the whole run. One takes 20 seconds on an idle machine.
@@ -63,39 +64,39 @@ func run(ctx context.Context, out, progress io.Writer) (err error) {
 	}
 	defer os.RemoveAll(dir)
 
-	binary := filepath.Join(dir, "jsbridge")
 	fmt.Fprintln(progress, "conformance: building jsbridge")
-	if out, err := exec.CommandContext(ctx, "go", "build", "-o", binary, "jsbridge/cmd/jsbridge").CombinedOutput(); err != nil {
-		return fmt.Errorf("building jsbridge: %w\n%s", err, out)
-	}
-	s, err := startServer(ctx, binary, filepath.Join(dir, "state.json"))
+	binary, err := rig.Build(ctx, dir)
 	if err != nil {
 		return err
 	}
-	defer s.stop()
-	t, err := openPage(ctx, s.base)
+	s, err := rig.Start(ctx, binary, "--state", filepath.Join(dir, "state.json"), "--bare", "conformance")
+	if err != nil {
+		return err
+	}
+	defer s.Stop()
+	t, err := openPage(ctx, s.Base)
 	if err != nil {
 		return err
 	}
 	defer t.close()
 	defer func() {
 		if err != nil {
-			fmt.Fprintf(progress, "The page's console:\n%s\njsbridge's log:\n%s\n", t.console, s.log)
+			fmt.Fprintf(progress, "The page's console:\n%s\njsbridge's log:\n%s\n", t.console, s.Log)
 		}
 	}()
-	if err := waitPublished(ctx, s.base); err != nil {
+	if err := waitPublished(ctx, s.Base); err != nil {
 		return err
 	}
 	v := &verdict{accepted: accepted}
 	for _, r := range revisions {
 		fmt.Fprintf(progress, "conformance: %s\n", r.name)
-		if err := v.judge(ctx, su, r, s.base+"/mcp", dir, progress); err != nil {
+		if err := v.judge(ctx, su, r, s.Base+"/mcp", dir, progress); err != nil {
 			return fmt.Errorf("%s: %w", r.name, err)
 		}
 	}
-	s.stop()
+	s.Stop()
 	for _, bad := range []string{"panic", "level=ERROR"} {
-		if strings.Contains(s.log.String(), bad) {
+		if strings.Contains(s.Log.String(), bad) {
 			v.problem("jsbridge's log has %q", bad)
 		}
 	}

@@ -135,15 +135,3 @@ func TestListOf(t *testing.T) {
 		t.Errorf("none: %q", got)
 	}
 }
-
-func TestAddressFinder(t *testing.T) {
-	f := &addressFinder{found: make(chan string, 1)}
-	for _, part := range []string{"MCP at http://local", "host:12", "34/mcp\n", "http://localhost:9/ again"} {
-		if n, err := f.Write([]byte(part)); n != len(part) || err != nil {
-			t.Fatalf("wrote %d, error %v", n, err)
-		}
-	}
-	if got := <-f.found; got != "http://localhost:1234" {
-		t.Errorf("got %s", got)
-	}
-}
