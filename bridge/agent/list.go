@@ -60,10 +60,8 @@ func (s *session) catalog() (*catalog, *tenant.Snapshot) {
 // version wants; its list is one tool long.
 func (s *session) listTools(ctx context.Context, next mcp.MethodHandler, method string, r *mcp.ListToolsRequest) (mcp.Result, error) {
 	var cursor string
-	if r.Params != nil && r.Params.Cursor != "" {
-		params := *r.Params
-		cursor, params.Cursor = params.Cursor, ""
-		r = &mcp.ListToolsRequest{Session: r.Session, Params: &params, Extra: r.Extra}
+	if r.Params != nil { // they are this request's own
+		cursor, r.Params.Cursor = r.Params.Cursor, ""
 	}
 	out, err := listResult[*mcp.ListToolsResult](next(ctx, method, r))
 	if err != nil {
@@ -79,10 +77,8 @@ func (s *session) listTools(ctx context.Context, next mcp.MethodHandler, method 
 
 func (s *session) listPrompts(ctx context.Context, next mcp.MethodHandler, method string, r *mcp.ListPromptsRequest) (mcp.Result, error) {
 	var cursor string
-	if r.Params != nil && r.Params.Cursor != "" {
-		params := *r.Params
-		cursor, params.Cursor = params.Cursor, ""
-		r = &mcp.ListPromptsRequest{Session: r.Session, Params: &params, Extra: r.Extra}
+	if r.Params != nil { // they are this request's own
+		cursor, r.Params.Cursor = r.Params.Cursor, ""
 	}
 	out, err := listResult[*mcp.ListPromptsResult](next(ctx, method, r))
 	if err != nil {
@@ -98,10 +94,8 @@ func (s *session) listPrompts(ctx context.Context, next mcp.MethodHandler, metho
 
 func (s *session) listResources(ctx context.Context, next mcp.MethodHandler, method string, r *mcp.ListResourcesRequest) (mcp.Result, error) {
 	var cursor string
-	if r.Params != nil && r.Params.Cursor != "" {
-		params := *r.Params
-		cursor, params.Cursor = params.Cursor, ""
-		r = &mcp.ListResourcesRequest{Session: r.Session, Params: &params, Extra: r.Extra}
+	if r.Params != nil { // they are this request's own
+		cursor, r.Params.Cursor = r.Params.Cursor, ""
 	}
 	out, err := listResult[*mcp.ListResourcesResult](next(ctx, method, r))
 	if err != nil {
@@ -114,10 +108,8 @@ func (s *session) listResources(ctx context.Context, next mcp.MethodHandler, met
 
 func (s *session) listTemplates(ctx context.Context, next mcp.MethodHandler, method string, r *mcp.ListResourceTemplatesRequest) (mcp.Result, error) {
 	var cursor string
-	if r.Params != nil && r.Params.Cursor != "" {
-		params := *r.Params
-		cursor, params.Cursor = params.Cursor, ""
-		r = &mcp.ListResourceTemplatesRequest{Session: r.Session, Params: &params, Extra: r.Extra}
+	if r.Params != nil { // they are this request's own
+		cursor, r.Params.Cursor = r.Params.Cursor, ""
 	}
 	out, err := listResult[*mcp.ListResourceTemplatesResult](next(ctx, method, r))
 	if err != nil {
