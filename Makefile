@@ -2,7 +2,7 @@
 GO ?= go
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: run test lint web conformance generate bench fuzz
+.PHONY: run test lint web conformance clients generate bench fuzz
 
 run:
 	$(GO) run ./cmd/jsbridge
@@ -26,6 +26,11 @@ web:
 conformance:
 	cd internal/conformance && npm ci --no-audit --no-fund
 	$(GO) run ./internal/conformance
+
+# Real MCP clients against a page in a real browser: the table of docs/clients.md.
+clients:
+	cd internal/clients && npm ci --no-audit --no-fund
+	$(GO) run ./internal/clients
 
 generate:
 	$(GO) generate ./web

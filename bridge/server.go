@@ -310,6 +310,9 @@ func (s *Server) stop(ctx context.Context) error {
 	s.pages.Wait(ctx) // for the pages' close handshakes
 	s.endBase()       // ends streams
 	err := s.http.Shutdown(ctx)
+	if errors.Is(err, net.ErrClosed) { // a listener, closed above
+		err = nil
+	}
 	if err != nil {
 		err = errors.Join(err, s.http.Close())
 	}

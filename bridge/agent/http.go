@@ -3,7 +3,10 @@ package agent
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"mime"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -34,6 +37,12 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	r.Header.Set(baseHeader, "http://"+r.Host)
+	sent := &sentBody{ReadCloser: r.Body}
+	r.Body = sent
+	h.serve(&refuser{ResponseWriter: w, sent: sent}, r)
+}
+
+func (h *Handler) serve(w *refuser, r *http.Request) {
 	id := r.Header.Get(sessionHeader)
 	h.mu.Lock()
 	s := h.sessions[id]
@@ -49,6 +58,11 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			writeError(w, http.StatusNotFound, jsonrpc.CodeInvalidRequest, "this session is not known here (jsbridge was restarted, or the session was idle too long); initialize a new one")
 			return
 		}
+	}
+	// The SDK takes what is no date for a version to come.
+	if v := r.Header.Get(versionHeader); v != "" && !slices.Contains(mcp.SupportedProtocolVersions(), v) {
+		writeError(w, http.StatusBadRequest, mcp.CodeUnsupportedProtocolVersion, fmt.Sprintf("protocol version %.40q is not supported; these are: %s", v, strings.Join(mcp.SupportedProtocolVersions(), ", ")))
+		return
 	}
 	switch r.Method {
 	case http.MethodGet:
@@ -67,13 +81,19 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (h *Handler) servePost(w http.ResponseWriter, r *http.Request, s *session) {
+func (h *Handler) servePost(w *refuser, r *http.Request, s *session) {
 	h.count(1)
 	defer h.count(-1)
 	if s != nil {
 		s.begin()
 		defer s.end()
+		if v := s.protocol(); v != "" && r.Header.Get(versionHeader) == "" {
+			r.Header.Set(versionHeader, v) // the SDK takes none for 2025-03-26
+		}
 	} else {
+		if contentType(r) == "application/json" && !h.opens(w, r) {
+			return
+		}
 		var once sync.Once
 		var created *session
 		r = r.WithContext(context.WithValue(r.Context(), serverKey{}, func() *mcp.Server {
@@ -85,7 +105,7 @@ func (h *Handler) servePost(w http.ResponseWriter, r *http.Request, s *session) 
 }
 
 // post has the SDK answer, on a stream if the client takes one.
-func (h *Handler) post(sdk http.Handler, w http.ResponseWriter, r *http.Request) {
+func (h *Handler) post(sdk http.Handler, w *refuser, r *http.Request) {
 	r.Header.Del(jsonHeader)
 	r.Header.Del(postHeader)
 	if acceptAll(r) {
@@ -94,9 +114,7 @@ func (h *Handler) post(sdk http.Handler, w http.ResponseWriter, r *http.Request)
 			return
 		}
 		r.Header.Set(jsonHeader, "true")
-		body := &opening{ReadCloser: r.Body}
-		r.Body = body
-		jw := &jsonWriter{ResponseWriter: w, request: body}
+		jw := &jsonWriter{ResponseWriter: w, sent: w.sent}
 		defer jw.finish()
 		sdk.ServeHTTP(jw, r)
 		return
@@ -139,20 +157,38 @@ func (h *Handler) serveStream(w http.ResponseWriter, r *http.Request, s *session
 // acceptAll widens Accept to what the SDK insists on, for clients that leave it
 // out or name just one type. It tells whether the client takes JSON only.
 func acceptAll(r *http.Request) (jsonOnly bool) {
-	accept := strings.ToLower(strings.Join(r.Header.Values("Accept"), ","))
-	takesJSON := accept == "" || strings.Contains(accept, "application/json") || strings.Contains(accept, "application/*")
-	takesStream := strings.Contains(accept, "text/event-stream") || strings.Contains(accept, "text/*")
-	takesAll := strings.Contains(accept, "*/*")
-	if takesJSON || takesStream || takesAll {
-		r.Header.Set("Accept", "application/json, text/event-stream")
+	accept := strings.Join(r.Header.Values("Accept"), ",")
+	takesJSON, takesStream := accept == "", accept == ""
+	for part := range strings.SplitSeq(accept, ",") {
+		kind, params, err := mime.ParseMediaType(part)
+		if q, bad := strconv.ParseFloat(params["q"], 64); err != nil || bad == nil && q == 0 {
+			continue // q=0 names what is not taken
+		}
+		takesJSON = takesJSON || kind == "application/json" || kind == "application/*" || kind == "*/*"
+		takesStream = takesStream || kind == "text/event-stream" || kind == "text/*" || kind == "*/*"
 	}
-	return accept != "" && takesJSON && !takesStream && !takesAll
+	if !takesJSON && !takesStream {
+		r.Header.Set("Accept", "none/none") // the SDK refuses, but overlooks q
+		return false
+	}
+	r.Header.Set("Accept", "application/json, text/event-stream")
+	return !takesStream
+}
+
+func contentType(r *http.Request) string {
+	t, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")) // "" for none or a wrong one
+	return t
 }
 
 // writeError answers with a JSON-RPC error that belongs to no request.
 func writeError(w http.ResponseWriter, status int, code int64, message string) {
-	body, _ := json.Marshal(map[string]any{ // texts and numbers only
-		"jsonrpc": "2.0", "id": nil, "error": map[string]any{"code": code, "message": message},
+	writeErrorTo(w, status, json.RawMessage("null"), code, message)
+}
+
+// writeErrorTo answers the request with this id.
+func writeErrorTo(w http.ResponseWriter, status int, id json.RawMessage, code int64, message string) {
+	body, _ := json.Marshal(map[string]any{ // an id that was parsed, texts and numbers only
+		"jsonrpc": "2.0", "id": id, "error": map[string]any{"code": code, "message": message},
 	})
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)

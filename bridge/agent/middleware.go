@@ -69,6 +69,11 @@ func (s *session) initialize(ctx context.Context, next mcp.MethodHandler, method
 		return nil, refusal(err)
 	}
 	res, err := next(ctx, method, req)
+	if r, ok := res.(*mcp.InitializeResult); ok && err == nil {
+		s.mu.Lock()
+		s.version = r.ProtocolVersion
+		s.mu.Unlock()
+	}
 	if err == nil {
 		s.h.log.Info("session opened", "client", nameOf(agentOf(ss.InitializeParams())))
 	}

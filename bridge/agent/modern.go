@@ -51,7 +51,7 @@ func workspaceOf(r *http.Request) string {
 }
 
 // serveStateless serves a client of the protocol without sessions.
-func (h *Handler) serveStateless(w http.ResponseWriter, r *http.Request) {
+func (h *Handler) serveStateless(w *refuser, r *http.Request) {
 	if r.Method != http.MethodPost {
 		h.modern.ServeHTTP(w, r)
 		return

@@ -111,4 +111,3 @@ func (h *Handler) questionsIn(raw json.RawMessage) (*questions, error) {
 	}
 	return &q, nil
 }
-

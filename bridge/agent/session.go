@@ -39,6 +39,7 @@ type session struct {
 	used     time.Time // last request's begin or end
 	requests int       // running POSTs
 	stream   *stream   // the open standalone stream, if any
+	version  string    // of the protocol, settled by initialize
 
 	// Of a shared session.
 	listeners map[*listener]struct{}
@@ -163,6 +164,13 @@ func (s *session) cutStream() {
 	if st != nil {
 		st.cut()
 	}
+}
+
+// protocol is the version that initialize settled, "" before.
+func (s *session) protocol() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.version
 }
 
 // agentOf is the client's own name, made safe to show.

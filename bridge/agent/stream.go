@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -148,25 +147,9 @@ func (st *stream) end() {
 // client asks for by accepting nothing else. Notifications have no place in it.
 type jsonWriter struct {
 	http.ResponseWriter
-	request *opening
-	status  int
-	body    bytes.Buffer
-}
-
-// opening remembers what a request's body begins with.
-type opening struct {
-	io.ReadCloser
-	first byte // that is no white space; 0 until it was read
-}
-
-func (o *opening) Read(p []byte) (int, error) {
-	n, err := o.ReadCloser.Read(p)
-	if o.first == 0 {
-		if rest := bytes.TrimLeft(p[:n], " \t\r\n"); len(rest) > 0 {
-			o.first = rest[0]
-		}
-	}
-	return n, err
+	sent   *sentBody
+	status int
+	body   bytes.Buffer
 }
 
 func (j *jsonWriter) WriteHeader(status int) { j.status = status }
@@ -179,7 +162,7 @@ func (j *jsonWriter) finish() {
 	if strings.HasPrefix(j.Header().Get("Content-Type"), "text/event-stream") {
 		j.Header().Set("Content-Type", "application/json")
 		all := responses(body)
-		if j.request.first == '[' { // a batch, as there were until 2025-03-26
+		if j.sent.isBatch() {
 			body = slices.Concat([]byte("["), bytes.Join(all, []byte(",")), []byte("]"))
 		} else {
 			body = slices.Concat(all...)

@@ -1,0 +1,119 @@
+package agent
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+)
+
+// refuser answers in JSON-RPC where the SDK answers in plain text, which some
+// clients take for a server that is broken.
+type refuser struct {
+	http.ResponseWriter
+	sent   *sentBody
+	status int // of a plain text whose answer is still to come
+}
+
+// Unwrap lets http.ResponseController find the connection.
+func (r *refuser) Unwrap() http.ResponseWriter { return r.ResponseWriter }
+
+func (r *refuser) WriteHeader(status int) {
+	if status < 400 || !strings.HasPrefix(r.Header().Get("Content-Type"), "text/plain") {
+		r.ResponseWriter.WriteHeader(status)
+		return
+	}
+	r.status = status
+}
+
+func (r *refuser) Write(b []byte) (int, error) {
+	if r.status == 0 {
+		return r.ResponseWriter.Write(b)
+	}
+	r.refuse(strings.TrimSpace(string(b)))
+	return len(b), nil
+}
+
+func (r *refuser) refuse(text string) {
+	method, id := r.sent.request()
+	switch {
+	case strings.HasPrefix(text, "malformed payload"), strings.Contains(text, "non-empty body"):
+		code := int64(jsonrpc.CodeInvalidRequest)
+		if !json.Valid(r.sent.begin) {
+			code = jsonrpc.CodeParseError
+		}
+		writeError(r.ResponseWriter, r.status, code, text)
+	// The request's own error, none of the transport: clients look for it in
+	// an answer like any other.
+	case strings.HasPrefix(text, "JSON RPC not handled") && id != nil:
+		writeErrorTo(r.ResponseWriter, http.StatusOK, id, jsonrpc.CodeMethodNotFound, fmt.Sprintf("method not found: %.80q", method))
+	case strings.HasPrefix(text, "JSON RPC not handled"): // notifications are never answered
+		r.Header().Del("Content-Type")
+		r.ResponseWriter.WriteHeader(http.StatusAccepted)
+	case strings.Contains(text, `missing required "params"`) && id != nil:
+		writeErrorTo(r.ResponseWriter, http.StatusOK, id, jsonrpc.CodeInvalidParams, text)
+	default:
+		writeError(r.ResponseWriter, r.status, jsonrpc.CodeInvalidRequest, text)
+	}
+}
+
+// sentBytes is how much of a request's body is kept for its refusal.
+const sentBytes = 64 << 10
+
+// sentBody keeps what a body begins with.
+type sentBody struct {
+	io.ReadCloser
+	begin []byte
+}
+
+func (s *sentBody) Read(p []byte) (int, error) {
+	n, err := s.ReadCloser.Read(p)
+	s.begin = append(s.begin, p[:min(n, sentBytes-len(s.begin))]...)
+	return n, err
+}
+
+// isBatch tells whether it is a list, as there were until 2025-03-26.
+func (s *sentBody) isBatch() bool {
+	text := bytes.TrimLeft(s.begin, " \t\r\n")
+	return len(text) > 0 && text[0] == '['
+}
+
+// request reads off what was asked; id is nil when it can't be told.
+func (s *sentBody) request() (method string, id json.RawMessage) {
+	var msg struct {
+		Method string          `json:"method"`
+		ID     json.RawMessage `json:"id"`
+	}
+	if json.Unmarshal(s.begin, &msg) != nil || string(msg.ID) == "null" {
+		return "", nil
+	}
+	return msg.Method, msg.ID
+}
+
+// opens tells whether a request without a session may have none. Otherwise it
+// is answered: the SDK would build a session for it, and say that its method is
+// invalid "during session initialization".
+func (h *Handler) opens(w http.ResponseWriter, r *http.Request) bool {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, h.opts.MaxBody))
+	var tooLarge *http.MaxBytesError
+	if errors.As(err, &tooLarge) {
+		writeError(w, http.StatusRequestEntityTooLarge, jsonrpc.CodeInvalidRequest, fmt.Sprintf("the request is larger than %d bytes", tooLarge.Limit))
+		return false
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	var msg struct{ Method string }
+	if err != nil || json.Unmarshal(body, &msg) != nil {
+		return true // the SDK's to refuse
+	}
+	switch msg.Method {
+	case "", "initialize", "ping", "server/discover":
+		return true
+	}
+	writeError(w, http.StatusBadRequest, jsonrpc.CodeInvalidRequest, fmt.Sprintf("%.80q needs a session: initialize, then send the Mcp-Session-Id that came with the answer", msg.Method))
+	return false
+}
