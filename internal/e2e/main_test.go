@@ -192,7 +192,11 @@ func (s *server) stop() {
 type client struct {
 	t *testing.T
 	*mcp.ClientSession
-	changed chan struct{} // one for each list_changed
+	sdk       *mcp.Client
+	changed   chan struct{} // one for each list_changed of tools; likewise
+	prompts   chan struct{}
+	resources chan struct{}
+	updated   chan string // the URIs of resources that have changed
 
 	mu       sync.Mutex
 	progress []*mcp.ProgressNotificationParams
@@ -201,11 +205,18 @@ type client struct {
 
 func (s *server) connect() *client { return s.connectTo("/mcp") }
 
-func (s *server) connectTo(path string) *client {
+func (s *server) connectTo(path string) *client { return s.connectAs(withSessions, path, nil) }
+
+// connectAs has the client speak a version of the protocol; more sets what else
+// it is able to do.
+func (s *server) connectAs(version, path string, more func(*mcp.ClientOptions)) *client {
 	s.t.Helper()
-	c := &client{t: s.t, changed: make(chan struct{}, 1000)}
-	impl := mcp.NewClient(&mcp.Implementation{Name: "e2e", Version: "1"}, &mcp.ClientOptions{
-		ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) { c.changed <- struct{}{} },
+	c := &client{t: s.t, changed: make(chan struct{}, 1000), prompts: make(chan struct{}, 1000), resources: make(chan struct{}, 1000), updated: make(chan string, 1000)}
+	options := &mcp.ClientOptions{
+		ToolListChangedHandler:     func(context.Context, *mcp.ToolListChangedRequest) { c.changed <- struct{}{} },
+		PromptListChangedHandler:   func(context.Context, *mcp.PromptListChangedRequest) { c.prompts <- struct{}{} },
+		ResourceListChangedHandler: func(context.Context, *mcp.ResourceListChangedRequest) { c.resources <- struct{}{} },
+		ResourceUpdatedHandler:     func(_ context.Context, r *mcp.ResourceUpdatedNotificationRequest) { c.updated <- r.Params.URI },
 		ProgressNotificationHandler: func(_ context.Context, r *mcp.ProgressNotificationClientRequest) {
 			c.mu.Lock()
 			defer c.mu.Unlock()
@@ -216,10 +227,14 @@ func (s *server) connectTo(path string) *client {
 			defer c.mu.Unlock()
 			c.logs = append(c.logs, r.Params)
 		},
-	})
+	}
+	if more != nil {
+		more(options)
+	}
+	c.sdk = mcp.NewClient(&mcp.Implementation{Name: "e2e", Version: "1"}, options)
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	ss, err := impl.Connect(ctx, &mcp.StreamableClientTransport{Endpoint: s.base + path}, &mcp.ClientSessionOptions{ProtocolVersion: "2025-11-25"})
+	ss, err := c.sdk.Connect(ctx, &mcp.StreamableClientTransport{Endpoint: s.base + path}, &mcp.ClientSessionOptions{ProtocolVersion: version})
 	if err != nil {
 		s.t.Fatalf("MCP client: %v", err)
 	}
