@@ -220,6 +220,7 @@ func (l *Link) run(ctx context.Context, t target, c Call, deadline time.Time) (o
 				c.OnEvent(e)
 			}
 		case ask := <-p.asks:
+			l.drain(p, c.OnEvent) // what it said before
 			c.OnAsk(ask)
 		case <-ctx.Done():
 			return l.abandon(id, p, "the caller cancelled this call", t.name, func() error { return ctx.Err() })

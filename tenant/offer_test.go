@@ -313,3 +313,40 @@ func TestQuestionsAreBounded(t *testing.T) {
 		_ = b.link.Answer(b.sent()[0].ID, Answer{})
 	})
 }
+
+// What a page said before it asks reaches the caller before the question.
+func TestEventsComeBeforeTheQuestion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, Options{})
+		defer w.Close()
+		a := w.join("instance-a-000000", "A", "foo")
+		said := make(chan struct{})
+		a.on = func(c CallFrame) {
+			for n := range 20 {
+				_ = a.link.Say(c.ID, Event{Progress: &Progress{Progress: float64(n)}})
+			}
+			_ = a.link.Ask(c.ID, "q", Elicit, json.RawMessage(`{}`))
+			close(said)
+		}
+		e, _ := w.Snapshot().Find("a__foo")
+		e.Tool = &manifest.Tool{Name: e.Tool.Name}
+		n, first := 0, true
+		_, err := e.Page.Call(t.Context(), e.Tool, Call{Args: json.RawMessage(`{}`),
+			OnEvent: func(Event) {
+				if first { // slow enough for all to be there
+					first = false
+					<-said
+				}
+				n++
+			},
+			OnAsk: func(*Ask) {
+				if n != 20 {
+					t.Errorf("asked after %d of 20 events", n)
+				}
+				_ = a.link.Answer(a.sent()[0].ID, Answer{})
+			}})
+		if err != nil {
+			t.Error(err)
+		}
+	})
+}

@@ -17,6 +17,9 @@ import (
 // parkedState begins the requestState of a call that waits here for its client.
 const parkedState = "jsbridge:"
 
+// eventsKept bounds what a page says of a call while no request waits for it.
+const eventsKept = 64
+
 // maxParked bounds the waiting calls of one workspace.
 const maxParked = 256
 
@@ -32,8 +35,9 @@ type exchange struct {
 	answer tenant.Answer
 	err    error
 
-	mu    sync.Mutex
-	watch *watch // of the request that waits now, if any
+	mu      sync.Mutex
+	watch   *watch         // of the request that waits now, if any
+	unheard []tenant.Event // for the next one, while there is none
 
 	// Of the request that waits, or of whoever has taken the exchange out of
 	// session.parked.
@@ -94,14 +98,14 @@ func (s *session) newExchange(r *request, e errand) (*exchange, error) {
 	return x, nil
 }
 
-// event passes what the page says on to the request that waits. While there is
-// none nobody hears it.
+// event passes what the page says on to the request that waits, or to the next one.
 func (x *exchange) event(e tenant.Event) {
 	x.mu.Lock()
-	w := x.watch
-	x.mu.Unlock()
-	if w != nil {
-		w.event(e)
+	defer x.mu.Unlock()
+	if x.watch != nil {
+		x.watch.event(e)
+	} else if len(x.unheard) < eventsKept {
+		x.unheard = append(x.unheard, e)
 	}
 }
 
@@ -109,6 +113,13 @@ func (x *exchange) attach(w *watch) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.watch = w
+	if w == nil {
+		return
+	}
+	for _, e := range x.unheard {
+		w.event(e)
+	}
+	x.unheard = nil
 }
 
 // wait returns the page's answer, or its questions. The request's end ends the

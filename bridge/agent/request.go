@@ -227,6 +227,7 @@ func (s *session) ask(ctx context.Context, r *request, e errand, a *tenant.Ask) 
 		s.refused(r, a, err)
 		return
 	}
+	call := ctx
 	ctx, cancel := context.WithTimeoutCause(ctx, s.h.opts.AskTimeout, s.h.nobodyAnswered())
 	defer cancel()
 	var response mcp.InputResponse
@@ -236,6 +237,9 @@ func (s *session) ask(ctx context.Context, r *request, e errand, a *tenant.Ask) 
 	})
 	if err != nil {
 		s.awaitCancelled(ctx, r)
+		if call.Err() != nil { // the page hears that its call has ended
+			return
+		}
 		err = why(ctx, err)
 	}
 	a.Answer(answered(q, response, err))

@@ -82,6 +82,7 @@ const askTools = `[
 		}
 	}},
 	{name: 'quick', description: '', fn: () => 'quick'},
+	{name: 'load', description: '', fn: () => String(performance.timeOrigin)},
 	{name: 'sign_in', description: '', fn: async (_, ctx) => (await ctx.elicit('Sign in', '/login?a=b')).action},
 	{name: 'params', description: '', fn: (_, ctx) => ctx.elicit({message: 'Your name?', requestedSchema: nameForm})},
 	{name: 'two', description: '', fn: async (_, ctx) => (await Promise.all(['First?', 'Second?'].map((message) => ctx.elicit(message, nameForm)))).map(({ content }) => content.name).join(' ')},
@@ -237,13 +238,17 @@ func TestEndsWhileTheHumanIsAsked(t *testing.T) {
 			}
 		}
 
+		load := c.ok("p__load", nil)
 		done := c.begin(c.ctx(), "p__ask", nil)
 		q := take(t, asked)
 		tb.reload()
 		if version == withSessions {
 			take(t, q.gone)
 		} else { // the client knows once it comes back with the answer
-			c.ok("p__quick", nil)
+			waitFor(t, "the reloaded page", func() bool {
+				r := c.call("p__load", nil)
+				return !r.IsError && text(t, r) != load
+			})
 			q.answer <- accepted
 		}
 		goneWith(take(t, done), "P")
@@ -267,7 +272,7 @@ func TestEndsWhileTheHumanIsAsked(t *testing.T) {
 
 func TestAgentCancelsWhileTheHumanIsAsked(t *testing.T) {
 	// A stateless client that has been told to ask need not say that it gave up.
-	s := serve(t, "--ask-timeout", "1s")
+	s := serve(t, "--ask-timeout", "5s")
 	tb := askPage(t, s, "P")
 	s.eras(tb, func(t *testing.T, version string) {
 		asked, more := human(t)
