@@ -179,7 +179,7 @@ func TestDeleteReachesThePage(t *testing.T) {
 // A session that waits for its page is not idle, nor is one that listens.
 func TestReaperSparesCallsAndStreams(t *testing.T) {
 	t.Parallel() // it waits
-	e := newEdge(t, Options{Agent: agent.Options{SessionIdle: time.Second}})
+	e := newEdge(t, Options{Agent: agent.Options{SessionIdle: 3 * time.Second}})
 	page := e.page("shop")
 	page.declare("wait")
 	calling, listening := e.session(latestSessions), e.session(latestSessions)

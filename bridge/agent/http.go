@@ -3,7 +3,6 @@ package agent
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"mime"
 	"net/http"
 	"slices"
@@ -61,7 +60,7 @@ func (h *Handler) serve(w *refuser, r *http.Request) {
 	}
 	// The SDK takes what is no date for a version to come.
 	if v := r.Header.Get(versionHeader); v != "" && !slices.Contains(mcp.SupportedProtocolVersions(), v) {
-		writeError(w, http.StatusBadRequest, mcp.CodeUnsupportedProtocolVersion, fmt.Sprintf("protocol version %.40q is not supported; these are: %s", v, strings.Join(mcp.SupportedProtocolVersions(), ", ")))
+		h.refuseVersion(w, r, v)
 		return
 	}
 	switch r.Method {
@@ -187,8 +186,12 @@ func writeError(w http.ResponseWriter, status int, code int64, message string) {
 
 // writeErrorTo answers the request with this id.
 func writeErrorTo(w http.ResponseWriter, status int, id json.RawMessage, code int64, message string) {
+	writeRPCError(w, status, id, &jsonrpc.Error{Code: code, Message: message})
+}
+
+func writeRPCError(w http.ResponseWriter, status int, id json.RawMessage, e *jsonrpc.Error) {
 	body, _ := json.Marshal(map[string]any{ // an id that was parsed, texts and numbers only
-		"jsonrpc": "2.0", "id": id, "error": map[string]any{"code": code, "message": message},
+		"jsonrpc": "2.0", "id": id, "error": e,
 	})
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // refuser answers in JSON-RPC where the SDK answers in plain text, which some
@@ -93,6 +94,22 @@ func (s *sentBody) request() (method string, id json.RawMessage) {
 		return "", nil
 	}
 	return msg.Method, msg.ID
+}
+
+// refuseVersion answers in the words of 2026-07-28, which has some for it.
+func (h *Handler) refuseVersion(w *refuser, r *http.Request, version string) {
+	_, _ = io.Copy(io.Discard, http.MaxBytesReader(w, r.Body, h.opts.MaxBody)) // for its id
+	_, id := w.sent.request()
+	if id == nil {
+		id = json.RawMessage("null")
+	}
+	supported := mcp.SupportedProtocolVersions()
+	data, err := json.Marshal(mcp.UnsupportedProtocolVersionData{Supported: supported, Requested: version})
+	if err != nil {
+		data = nil
+	}
+	writeRPCError(w, http.StatusBadRequest, id, &jsonrpc.Error{Code: mcp.CodeUnsupportedProtocolVersion, Data: data,
+		Message: fmt.Sprintf("protocol version %.40q is not supported; these are: %s", version, strings.Join(supported, ", "))})
 }
 
 // opens tells whether a request without a session may have none. Otherwise it
