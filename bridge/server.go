@@ -139,7 +139,7 @@ func New(ctx context.Context, opts Options) (*Server, error) {
 	opts.Tenant.Reserved = agent.IsBuiltin
 	s.registry = tenant.NewRegistry(opts.Tenant)
 	opts.Agent.Workspace = file.Workspace
-	opts.Page.RefuseCode = opts.Agent.PageCode == agent.RefuseCode
+	opts.Page.RefuseCode = opts.Tenant.PageCode == tenant.RefuseCode
 	opts.Agent.Inline = string(assets["/inline.js"].data)
 	opts.Page.Logger, opts.Agent.Logger, opts.Agent.Version = opts.Logger, opts.Logger, opts.Version
 	s.pages = page.New(s.registry, opts.Page)

@@ -122,6 +122,7 @@ func (r *Registry) Recheck() {
 	for _, t := range r.named() {
 		t.recheck()
 	}
+	r.Note() // what is allowed may have changed also when no page is concerned
 }
 
 func (r *Registry) named() []*Tenant {

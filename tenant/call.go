@@ -33,6 +33,10 @@ type Call struct {
 	// Prefix and Name are the page's and the tool's in the caller's view, for
 	// error messages.
 	Prefix, Name string
+	// Shown is what the caller calls by, a published name or URI, and Session the
+	// MCP session that calls, by an id that is no secret; both for the
+	// [Observer]. Without Shown it is told the page's own name.
+	Shown, Session string
 }
 
 type outcome struct {
@@ -60,7 +64,7 @@ type target struct {
 // reconnecting is waited for within the grace. The error is a [*CallError], or
 // the context's.
 func (p *Page) Call(ctx context.Context, tool *manifest.Tool, c Call) (Answer, error) {
-	return p.call(ctx, target{RunTool, tool.Name, tool.Timeout, func(m *manifest.Manifest) bool {
+	return p.observed(ctx, target{RunTool, tool.Name, tool.Timeout, func(m *manifest.Manifest) bool {
 		return slices.ContainsFunc(m.Tools, func(t *manifest.Tool) bool { return t.Name == tool.Name })
 	}}, c)
 }
@@ -68,12 +72,12 @@ func (p *Page) Call(ctx context.Context, tool *manifest.Tool, c Call) (Answer, e
 // Ask is [Page.Call] for a request to the page's script itself, by one of the
 // protocol's reserved names.
 func (p *Page) Ask(ctx context.Context, name string, c Call) (Answer, error) {
-	return p.call(ctx, target{RunTool, name, 0, func(*manifest.Manifest) bool { return true }}, c)
+	return p.observed(ctx, target{RunTool, name, 0, func(*manifest.Manifest) bool { return true }}, c)
 }
 
 // Prompt is [Page.Call] for what concerns a prompt: [GetPrompt] or [Complete].
 func (p *Page) Prompt(ctx context.Context, m Method, prompt *manifest.Prompt, c Call) (Answer, error) {
-	return p.call(ctx, target{m, prompt.Name, prompt.Timeout, func(m *manifest.Manifest) bool {
+	return p.observed(ctx, target{m, prompt.Name, prompt.Timeout, func(m *manifest.Manifest) bool {
 		return slices.ContainsFunc(m.Prompts, func(q *manifest.Prompt) bool { return q.Name == prompt.Name })
 	}}, c)
 }
@@ -81,12 +85,12 @@ func (p *Page) Prompt(ctx context.Context, m Method, prompt *manifest.Prompt, c 
 // Resource is [Page.Call] for what concerns a resource: [ReadResource] or
 // [Complete].
 func (p *Page) Resource(ctx context.Context, m Method, r *manifest.Resource, c Call) (Answer, error) {
-	return p.call(ctx, target{m, r.URI, r.Timeout, func(m *manifest.Manifest) bool {
+	return p.observed(ctx, target{m, r.URI, r.Timeout, func(m *manifest.Manifest) bool {
 		return slices.ContainsFunc(m.Resources, func(q *manifest.Resource) bool { return q.URI == r.URI && q.Template == r.Template })
 	}}, c)
 }
 
-func (p *Page) call(ctx context.Context, t target, c Call) (Answer, error) {
+func (p *Page) send(ctx context.Context, t target, c Call) (Answer, error) {
 	r := p.tenant.reg
 	r.calls.Add(1)
 	defer r.callEnded()
@@ -172,7 +176,7 @@ func (p *Page) awaitLink(ctx context.Context, t target, deadline time.Time) (*Li
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return nil, ctx.Err()
+			return nil, ended(ctx, false, name, who)
 		case <-timer.C:
 			if suspended {
 				return nil, &CallError{Kind: PageSuspended, tool: name, page: who, limit: p.tenant.reg.opts.ProbeTimeout}
@@ -223,7 +227,11 @@ func (l *Link) run(ctx context.Context, t target, c Call, deadline time.Time) (o
 			l.drain(p, c.OnEvent) // what it said before
 			c.OnAsk(ask)
 		case <-ctx.Done():
-			return l.abandon(id, p, "the caller cancelled this call", t.name, func() error { return ctx.Err() })
+			why := "the caller cancelled this call"
+			if cause := context.Cause(ctx); cause == errCancelled {
+				why = cause.Error()
+			}
+			return l.abandon(id, p, why, t.name, func() error { return ended(ctx, true, t.name, l.name()) })
 		case <-timer.C:
 			left := time.Until(deadline) + p.clock.lost()
 			if left <= 0 {

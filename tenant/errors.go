@@ -23,6 +23,8 @@ const (
 	NotSent
 	// ServerStopping: no calls are taken any more.
 	ServerStopping
+	// Cancelled: a human ended the call.
+	Cancelled
 )
 
 // CallError is why a call failed other than by its function. Its text is
@@ -73,6 +75,8 @@ func (e *CallError) Error() string {
 		return fmt.Sprintf("%s was refused: %d calls to its page are running, which is the limit (--max-calls). Wait for some of them to end.", what, e.most)
 	case NotSent:
 		return fmt.Sprintf("%s could not be sent to %s: %v.%s", what, e.page, e.cause, ran)
+	case Cancelled:
+		return fmt.Sprintf("%s in %s was cancelled by the user, in jsbridge's dashboard.%s Ask the user before you repeat it.", what, e.page, ran)
 	case ServerStopping:
 		return "jsbridge is stopping and takes no more calls. The call did not run."
 	}

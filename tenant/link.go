@@ -130,6 +130,8 @@ func (l *Link) adoptLocked(label string) (after func()) {
 
 // publishLocked publishes what the page has declared, unless it is pending.
 func (p *Page) publishLocked() (after func(), reg Registration) {
+	p.rev++
+	p.tenant.reg.Note()
 	m := p.manifest
 	if m == nil || p.pending {
 		return func() {}, Registration{Pending: p.pending, Prefix: p.prefix, Declared: cmp.Or(m, new(manifest.Manifest))}
@@ -187,11 +189,7 @@ func (l *Link) Rename(label string) (Registration, error) {
 		t.mu.Unlock()
 		return Registration{}, ErrReplaced
 	}
-	p.wanted = label
-	if !p.pending {
-		t.reserveLocked(p, label)
-	}
-	after, reg := p.publishLocked()
+	after, reg := p.renameLocked(label)
 	t.mu.Unlock()
 	after()
 	return t.seen(p, reg), nil

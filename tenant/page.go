@@ -1,7 +1,6 @@
 package tenant
 
 import (
-	"cmp"
 	"time"
 
 	"jsbridge/manifest"
@@ -43,11 +42,13 @@ type Page struct {
 	link     *Link              // nil while reconnecting
 	declared bool               // the present link has registered
 	gone     bool
-	pending  bool            // waits for approval
-	expiry   *time.Timer     // running while pending
-	since    time.Time       // when pending began
-	grace    *time.Timer     // running while reconnecting
-	changed  chan struct{}   // closed and replaced at each change of state
+	pending  bool          // waits for approval
+	expiry   *time.Timer   // running while pending
+	since    time.Time     // when pending began
+	grace    *time.Timer   // running while reconnecting
+	changed  chan struct{} // closed and replaced at each change of state
+	joined   time.Time
+	rev      uint64          // see Outline.Rev
 	watched  map[string]int  // views that watch a resource, by its own URI
 	updated  map[string]bool // watched resources that changed, until they are told of
 }
@@ -57,16 +58,11 @@ func (p *Page) ID() string { return p.id }
 
 // Info is a copy of what is known of a page.
 type Info struct {
-	ID, Label, Prefix, Origin string
-	URL, Title, Summary       string
-	Kind                      Kind
-	Channel                   string // the channel's name, "" elsewhere
-	State                     State
-	Current                   bool    // its script speaks version 1 of the page protocol
-	Tools                     []Entry // by published name
-	Prompts                   []PromptEntry
-	Resources                 []ResourceEntry
-	Problems                  []manifest.Problem
+	Outline
+	Tools     []Entry // by published name
+	Prompts   []PromptEntry
+	Resources []ResourceEntry
+	Problems  []manifest.Problem
 }
 
 // Info describes the page as it is now, with the names of its own tenant; see
@@ -74,13 +70,8 @@ type Info struct {
 func (p *Page) Info() Info {
 	p.tenant.mu.Lock()
 	defer p.tenant.mu.Unlock()
-	info := Info{ID: p.id, Label: cmp.Or(p.label, p.wanted), Prefix: p.prefix, Origin: p.origin, Kind: p.tenant.kind, State: p.stateLocked()}
-	if info.Kind == Channel {
-		info.Channel = p.tenant.id
-	}
-	info.Current = p.link != nil && p.link.probes
+	info := Info{Outline: p.outlineLocked()}
 	if m := p.manifest; m != nil {
-		info.URL, info.Title, info.Summary = m.URL, m.Title, m.Summary
 		info.Problems = m.Problems
 		info.Tools, info.Prompts, info.Resources = p.tenant.snapshot.Of(p)
 	}
@@ -120,6 +111,7 @@ func (p *Page) nameLocked() pageName { return pageName{p.label, p.prefix} }
 // The following need tenant.mu.
 
 func (p *Page) changeLocked() {
+	p.tenant.reg.Note()
 	close(p.changed)
 	p.changed = make(chan struct{})
 }

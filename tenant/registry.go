@@ -55,6 +55,11 @@ type Options struct {
 	// Bare is the name of the connection whose tools and prompts are published
 	// without a prefix; "" for none.
 	Bare string
+	// PageCode says what becomes of code that somebody gives a page as a tool.
+	// Default [AllowCode].
+	PageCode PageCode
+	// Observer is told of calls and of tools added at run time. Nil: nobody is.
+	Observer Observer
 	// Reserved are names that no tool is published as. Nil: there are none.
 	Reserved func(name string) bool
 	// IsWorkspace tells whether an id is that of a workspace, which a page may
@@ -84,6 +89,9 @@ func (o Options) withDefaults() Options {
 	def(&o.MaxCallsPerPage, DefaultMaxCallsPerPage)
 	defTime(&o.EmptyTimeout, DefaultEmptyTimeout)
 	defTime(&o.IdleTimeout, DefaultIdleTimeout)
+	if o.PageCode == "" {
+		o.PageCode = AllowCode
+	}
 	if o.Reserved == nil {
 		o.Reserved = func(string) bool { return false }
 	}
@@ -122,7 +130,8 @@ type Registry struct {
 	pages      atomic.Int64 // in all tenants, from Join to removal
 	draining   atomic.Bool  // set under mu
 	idle       chan struct{}
-	roots      *Tenant // all root connections, for the registry's life
+	changes    chan struct{} // one entry at most, see Note
+	roots      *Tenant       // all root connections, for the registry's life
 
 	mu        sync.Mutex
 	sessions  map[string]*Tenant   // by id: session tenants, from Open to Tenant.Close, and workspaces
@@ -140,7 +149,7 @@ type Registry struct {
 // NewRegistry returns an empty registry.
 func NewRegistry(opts Options) *Registry {
 	r := &Registry{
-		opts: opts.withDefaults(), started: time.Now(), idle: make(chan struct{}),
+		opts: opts.withDefaults(), started: time.Now(), idle: make(chan struct{}), changes: make(chan struct{}, 1),
 		sessions: make(map[string]*Tenant), channels: make(map[string]*Tenant),
 		audiences: make(map[string]*audience), tabs: make(map[tab]*Page), waiting: make(map[string]int),
 	}
@@ -184,6 +193,7 @@ func (r *Registry) workspaceLocked(id string) (*Tenant, error) {
 	}
 	t := newTenant(r, Workspace, id, newAudience())
 	r.sessions[id] = t
+	r.Note()
 	t.watchEmptiness()
 	return t, nil
 }
@@ -382,6 +392,7 @@ func (r *Registry) remove(t *Tenant) {
 }
 
 func (r *Registry) removeLocked(t *Tenant) {
+	r.Note()
 	if r.sessions[t.id] == t {
 		delete(r.sessions, t.id)
 	}

@@ -182,7 +182,7 @@ func (t *Tenant) join(j Joining) (*Link, error) {
 			t.mu.Unlock()
 			return nil, err
 		}
-		p = &Page{tenant: t, remote: j.Remote, id: uuid.NewString(), instance: j.Instance, origin: j.Origin, asked: j.name, wanted: j.name, changed: make(chan struct{})}
+		p = &Page{tenant: t, remote: j.Remote, id: uuid.NewString(), instance: j.Instance, origin: j.Origin, asked: j.name, wanted: j.name, joined: time.Now(), changed: make(chan struct{})}
 		if wait {
 			if err := p.beginWaitLocked(); err != nil {
 				t.mu.Unlock()

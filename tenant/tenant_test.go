@@ -32,6 +32,8 @@ type fakePage struct {
 	watching []string          // in order: +uri, -uri
 	told     []string          // complaints
 	approved []*Registration
+	renamed  []Registration
+	moved    []Connect
 	reg      Registration
 	// on, when set, handles a call in a goroutine of its own.
 	on func(CallFrame)
@@ -98,6 +100,18 @@ func (f *fakePage) Identify(label string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.labels = append(f.labels, label)
+}
+
+func (f *fakePage) Registered(reg Registration) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.renamed = append(f.renamed, reg)
+}
+
+func (f *fakePage) Move(to Connect) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.moved = append(f.moved, to)
 }
 
 func (f *fakePage) Approved(reg *Registration) {

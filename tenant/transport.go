@@ -26,6 +26,10 @@ type Transport interface {
 	// Approved tells a page that waited that it is in, and, if it has declared
 	// something, what that was published as.
 	Approved(*Registration)
+	// Registered tells what the page's declarations are published as now.
+	Registered(Registration)
+	// Move asks the tab to join elsewhere.
+	Move(Connect)
 	// Close ends the socket.
 	Close(Reason)
 }
@@ -87,6 +91,8 @@ const (
 	NotApproved
 	// Unused: nobody has used the channel for long.
 	Unused
+	// Disconnected by a human.
+	Disconnected
 )
 
 // Departure is how a socket ended, as its owner tells [Link.Closed].

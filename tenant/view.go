@@ -60,6 +60,7 @@ func (t *Tenant) NewView(notify func()) *View {
 	v := &View{reg: t.reg, own: t, notify: notify, watches: make(map[string]*subscription), last: nothing}
 	t.audience.add(v)
 	t.reg.roots.audience.add(v)
+	t.reg.Note()
 	return v
 }
 
@@ -72,6 +73,7 @@ func (v *View) Close() {
 	v.LeaveAll()
 	v.own.audience.remove(v)
 	v.reg.roots.audience.remove(v)
+	v.reg.Note()
 	if v.own.kind == Session {
 		v.own.Close()
 	} else {
@@ -94,6 +96,7 @@ func (v *View) Join(channel string) error {
 		return &LimitError{What: "joined channels", Max: maxJoined, Flag: "leave_channel leaves one"}
 	}
 	v.channels = append(v.channels, channel)
+	v.reg.Note()
 	v.reg.mu.Lock()
 	v.reg.audienceLocked(channel).add(v)
 	v.reg.mu.Unlock()
@@ -109,6 +112,7 @@ func (v *View) Leave(channel string) error {
 		return ErrNotJoined
 	}
 	v.channels = slices.Delete(v.channels, i, i+1)
+	v.reg.Note()
 	v.reg.mu.Lock()
 	defer v.reg.mu.Unlock()
 	v.reg.audienceLocked(channel).remove(v)

@@ -72,9 +72,6 @@ type Options struct {
 	// AskTimeout bounds the wait for the client's answer to a page's question,
 	// which a human may have to give.
 	AskTimeout time.Duration
-	// PageCode says what becomes of an agent's code for pages. Default
-	// [AllowCode].
-	PageCode PageCode
 	// Workspace gives the id of a named workspace's tenant; an error beside an id
 	// is a warning. Nil: there are no workspaces.
 	Workspace func(key string) (id string, err error)
@@ -98,6 +95,7 @@ type Handler struct {
 
 	posts    sync.Map // postHeader's value → *stream, while the POST runs
 	postKeys atomic.Uint64
+	ids      atomic.Uint64 // of sessions, for people
 
 	progressEvery time.Duration // fixed but for tests
 
@@ -139,9 +137,6 @@ func New(r *tenant.Registry, opts Options) *Handler {
 	}
 	if opts.Workspace == nil {
 		opts.Workspace = func(string) (string, error) { return "", errors.New("there are no workspaces here") }
-	}
-	if opts.PageCode == "" {
-		opts.PageCode = AllowCode
 	}
 	h := &Handler{registry: r, opts: opts, log: opts.Logger, progressEvery: progressEvery, stop: make(chan struct{}), sessions: make(map[string]*session), shared: make(map[string]*session)}
 	h.builtins = builtinNames()

@@ -148,9 +148,11 @@ func (f *fakePage) Watch(uri string, on bool) {
 		f.watched <- "-" + uri
 	}
 }
-func (f *fakePage) Identify(string)               {}
-func (f *fakePage) Approved(*tenant.Registration) {}
-func (f *fakePage) Close(tenant.Reason)           {}
+func (f *fakePage) Identify(string)                {}
+func (f *fakePage) Approved(*tenant.Registration)  {}
+func (f *fakePage) Registered(tenant.Registration) {}
+func (f *fakePage) Move(tenant.Connect)            {}
+func (f *fakePage) Close(tenant.Reason)            {}
 
 func (s *side) join(at tenant.Connect, tools string, on func(*tenant.Link, tenant.CallFrame)) *tenant.Link {
 	s.t.Helper()

@@ -44,7 +44,7 @@ func (s *session) callPage(ctx context.Context, req *mcp.CallToolRequest, name s
 		}
 	}
 	out, err := s.run(r, errand{label: entry.Label, origin: entry.Origin, target: "tool " + name, do: func(ctx context.Context, c tenant.Call) (tenant.Answer, error) {
-		c.Args, c.Prefix = checked, prefixOf(name)
+		c.Args, c.Prefix, c.Shown = checked, prefixOf(name), name
 		return entry.Page.Call(ctx, entry.Tool, c)
 	}})
 	if err == nil && out.answer.Err != nil {

@@ -142,7 +142,7 @@ func registering(t *testing.T, s *side) func(*tenant.Link, tenant.CallFrame) {
 			t.Error(err)
 		}
 		switch {
-		case f.Tool == unregisterTool:
+		case f.Tool == "__unregister_tool__":
 			delete(dynamic, args.ToolName)
 		case args.Code == "oops(":
 			_ = l.Answer(f.ID, tenant.Answer{Err: &tenant.PageError{Message: "SyntaxError: oops"}})
@@ -234,13 +234,13 @@ func TestPendingPagesAreInvisible(t *testing.T) {
 }
 
 func TestPageCode(t *testing.T) {
-	s := newSide(t, Options{PageCode: RefuseCode}, tenant.Options{})
+	s := newSide(t, Options{}, tenant.Options{PageCode: tenant.RefuseCode})
 	c := s.connect()
 	s.join(s.tenantOf(c), `[]`, registering(t, s))
 	c.refused("register_page_tool_by_code", `{"name":"x","description":"d","code":"return 1"}`, "--page-code")
 	c.ok("register_page_tool_by_path", `{"name":"y","description":"d","path":"app.y"}`, `"published":"p__y"`)
 
-	s = newSide(t, Options{PageCode: AskCode}, tenant.Options{})
+	s = newSide(t, Options{}, tenant.Options{PageCode: tenant.AskCode})
 	c = s.connect()
 	asked := make(chan string, 1)
 	register := registering(t, s)

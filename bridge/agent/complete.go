@@ -51,7 +51,7 @@ func (s *session) complete(ctx context.Context, req *mcp.CompleteRequest) (*mcp.
 		}
 		ask.Ref.Name = entry.Prompt.Name
 		e = errand{label: entry.Label, origin: entry.Origin, do: func(ctx context.Context, c tenant.Call) (tenant.Answer, error) {
-			c.Args, c.Prefix = fields, prefixOf(ref.Name)
+			c.Args, c.Prefix, c.Shown = fields, prefixOf(ref.Name), ref.Name
 			return entry.Page.Prompt(ctx, tenant.Complete, entry.Prompt, c)
 		}}
 	case "ref/resource":
@@ -67,7 +67,7 @@ func (s *session) complete(ctx context.Context, req *mcp.CompleteRequest) (*mcp.
 		}
 		ask.Ref.URI = entry.Resource.URI
 		e = errand{label: entry.Label, origin: entry.Origin, do: func(ctx context.Context, c tenant.Call) (tenant.Answer, error) {
-			c.Args = fields
+			c.Args, c.Shown = fields, ref.URI
 			return entry.Page.Resource(ctx, tenant.Complete, entry.Resource, c)
 		}}
 	default:

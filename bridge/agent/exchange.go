@@ -82,7 +82,7 @@ func (s *session) newExchange(r *request, e errand) (*exchange, error) {
 	}
 	ctx, cancel := context.WithCancelCause(s.ctx)
 	x := &exchange{s: s, target: e.target, cancel: cancel, asks: make(chan *tenant.Ask, tenant.MaxAsks), done: make(chan struct{}), open: make(map[string]question)}
-	call := tenant.Call{Agent: r.agent, Progress: r.token != nil, OnEvent: x.event, OnAsk: func(a *tenant.Ask) { x.asks <- a }, Retry: retry}
+	call := tenant.Call{Agent: r.agent, Session: s.id, Progress: r.token != nil, OnEvent: x.event, OnAsk: func(a *tenant.Ask) { x.asks <- a }, Retry: retry}
 	go func() {
 		defer cancel(nil)
 		x.err = s.h.safely("a page's call", func() (err error) {

@@ -31,6 +31,9 @@ func (s *session) middleware(next mcp.MethodHandler) mcp.MethodHandler {
 				s.h.log.Warn("MCP request refused", "err", err)
 				return nil, refusal(err)
 			}
+			if from, ok := req.(interface{ ClientInfo() *mcp.Implementation }); ok {
+				s.met(agentFrom(from.ClientInfo(), can{}), "")
+			}
 		}
 		switch r := req.(type) {
 		case *mcp.ServerRequest[*mcp.InitializeParams]:
@@ -70,12 +73,9 @@ func (s *session) initialize(ctx context.Context, next mcp.MethodHandler, method
 	}
 	res, err := next(ctx, method, req)
 	if r, ok := res.(*mcp.InitializeResult); ok && err == nil {
-		s.mu.Lock()
-		s.version = r.ProtocolVersion
-		s.mu.Unlock()
-	}
-	if err == nil {
-		s.h.log.Info("session opened", "client", nameOf(agentOf(ss.InitializeParams())))
+		client := agentOf(ss.InitializeParams())
+		s.met(client, r.ProtocolVersion)
+		s.h.log.Info("session opened", "client", nameOf(client))
 	}
 	return res, err
 }

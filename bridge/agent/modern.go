@@ -63,6 +63,7 @@ func (h *Handler) serveStateless(w *refuser, r *http.Request) {
 		return
 	}
 	defer s.end()
+	s.met(tenant.Agent{}, r.Header.Get(versionHeader))
 	server := s.server
 	if r.Header.Get(methodHeader) == methodListen {
 		server = s.newListener().server
@@ -95,7 +96,7 @@ func (h *Handler) sharedSession(key string) (*session, error) {
 }
 
 func (h *Handler) newShared(key string) *session {
-	s := &session{h: h, key: key, shared: true, listeners: make(map[*listener]struct{}), parked: make(map[string]*exchange)}
+	s := &session{h: h, id: h.nextID(), since: time.Now(), key: key, shared: true, listeners: make(map[*listener]struct{}), parked: make(map[string]*exchange)}
 	s.ctx, s.cancel = context.WithCancelCause(context.Background())
 	s.server = s.newServer(s.middleware)
 	return s

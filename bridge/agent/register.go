@@ -13,25 +13,6 @@ import (
 	"jsbridge/tenant"
 )
 
-// PageCode says what becomes of code that an agent wants to run in a page.
-type PageCode string
-
-const (
-	// AllowCode lets it in.
-	AllowCode PageCode = "allow"
-	// AskCode asks the human in the page's tab first.
-	AskCode PageCode = "ask"
-	// RefuseCode refuses it.
-	RefuseCode PageCode = "off"
-)
-
-// The reserved names of the page protocol that its script answers itself.
-const (
-	registerByPath = "__register_tool_by_path__"
-	registerByCode = "__register_tool_by_code__"
-	unregisterTool = "__unregister_tool__"
-)
-
 // addRegistration adds the built-ins that give a running page tools.
 func (m builtins) addRegistration() {
 	tool := func(what, schema string) properties {
@@ -67,54 +48,24 @@ type registration struct {
 }
 
 func registerPath(ctx context.Context, s *session, req *mcp.CallToolRequest, args registration) *mcp.CallToolResult {
-	if args.Path == "" {
-		return failure("register_page_tool_by_path: the path is empty: give the function's path on window, such as myApp.notes.add")
-	}
-	return s.register(ctx, req, args, "register_page_tool_by_path", registerByPath, &manifest.Origin{Kind: "path", Path: args.Path})
+	return s.register(ctx, req, args, "register_page_tool_by_path", manifest.Origin{Kind: "path", Path: args.Path})
 }
 
 func registerCode(ctx context.Context, s *session, req *mcp.CallToolRequest, args registration) *mcp.CallToolResult {
-	if s.h.opts.PageCode == RefuseCode {
-		return failure("this jsbridge was started with --page-code off, so no code of yours runs in a page. register_page_tool_by_path still makes the page's own functions tools.")
-	}
-	if args.Code == "" {
-		return failure("register_page_tool_by_code: the code is empty: give an async function's body, such as return document.title")
-	}
-	return s.register(ctx, req, args, "register_page_tool_by_code", registerByCode, &manifest.Origin{Kind: "code", Code: args.Code})
+	return s.register(ctx, req, args, "register_page_tool_by_code", manifest.Origin{Kind: "code", Code: args.Code})
 }
 
-// register has the page add a tool, and makes sure that it is published.
-func (s *session) register(ctx context.Context, req *mcp.CallToolRequest, args registration, builtinName, reserved string, origin *manifest.Origin) *mcp.CallToolResult {
+// register has the page add a tool.
+func (s *session) register(ctx context.Context, req *mcp.CallToolRequest, args registration, builtinName string, origin manifest.Origin) *mcp.CallToolResult {
 	p, err := s.pageByID(args.ID)
 	if err != nil {
 		return failure(err.Error())
 	}
-	params := args.Params
-	if params == nil {
-		params = json.RawMessage("{}")
-	}
-	if err := checkTool(args.Name, args.Description, params, origin); err != nil {
-		return failure(fmt.Sprintf("%s was not registered: %v", printable(args.Name), err))
-	}
-	for _, e := range p.Info().Tools {
-		if e.Tool.Name == args.Name {
-			return failure(exists(e))
-		}
-	}
-	ask := s.h.opts.PageCode == AskCode && reserved == registerByCode
-	if ask && !p.Info().Current {
-		return failure("this jsbridge was started with --page-code ask, and the page's script is an older one that can't ask its user. register_page_tool_by_path needs no asking.")
-	}
-	confirmed, failed := s.command(ctx, req, p, builtinName, reserved, struct {
-		Name        string          `json:"name"`
-		Description string          `json:"description"`
-		Path        string          `json:"path,omitempty"`
-		Code        string          `json:"code,omitempty"`
-		Params      json.RawMessage `json:"params"`
-		Ask         bool            `json:"ask,omitempty"`
-	}{args.Name, args.Description, args.Path, args.Code, params, ask})
-	if failed != nil {
-		return failed
+	confirmed, err := s.command(ctx, req, p, builtinName, func(ctx context.Context, c tenant.Call) (string, error) {
+		return p.AddTool(ctx, tenant.NewTool{Name: args.Name, Description: args.Description, Params: args.Params, Origin: origin}, c)
+	})
+	if err != nil {
+		return s.notChanged(builtinName, err)
 	}
 	info := s.view.Info(p)
 	for _, e := range info.Tools {
@@ -128,41 +79,25 @@ func (s *session) register(ctx context.Context, req *mcp.CallToolRequest, args r
 			}{e.Name, args.Name, info.ID, confirmed})
 		}
 	}
-	return failure(fmt.Sprintf("the page confirmed it (%.200q), but does not offer %q: %s", confirmed, args.Name, whyNot(info, args.Name)))
+	return failure(fmt.Sprintf("the page confirmed it (%.200q), but has left this session's view since", confirmed))
 }
 
-// checkTool refuses what would not be published, before the page has it.
-func checkTool(name, description string, params json.RawMessage, origin *manifest.Origin) error {
-	frame, err := json.Marshal(map[string]any{"tools": []any{map[string]any{
-		"name": name, "description": description, "params": params, "source": "dynamic", "origin": origin,
-	}}})
-	if err != nil {
-		return err
+// notChanged words why a page's tools are as they were, and what to do.
+func (s *session) notChanged(builtinName string, err error) *mcp.CallToolResult {
+	var te *tenant.ToolError
+	if !errors.As(err, &te) {
+		return s.failed(builtinName, err)
 	}
-	m, err := manifest.Parse(frame, manifest.Limits{})
-	if err != nil {
-		return err
+	hint := ""
+	switch {
+	case te.Kind == tenant.ToolExists && te.Dynamic:
+		hint = ", or take that one away with unregister_page_tool"
+	case te.Kind == tenant.CodeRefused:
+		hint = " register_page_tool_by_path still makes the page's own functions tools."
+	case te.Kind == tenant.NoSuchTool:
+		hint = ": describe_tools shows which it has"
 	}
-	if len(m.Problems) > 0 {
-		return errors.New(m.Problems[0].Reason)
-	}
-	return nil
-}
-
-func exists(e tenant.Entry) string {
-	if e.Tool.Dynamic {
-		return fmt.Sprintf("the page already has a tool %q, published as %s: unregister_page_tool takes it away, or choose another name", e.Tool.Name, e.Name)
-	}
-	return fmt.Sprintf("the page itself declares a tool %q, published as %s: choose another name", e.Tool.Name, e.Name)
-}
-
-func whyNot(info tenant.Info, name string) string {
-	for _, p := range info.Problems {
-		if p.Name == name {
-			return p.Reason
-		}
-	}
-	return "its script gave no reason"
+	return failure(te.Error() + hint)
 }
 
 func unregister(ctx context.Context, s *session, req *mcp.CallToolRequest, args struct {
@@ -174,71 +109,39 @@ func unregister(ctx context.Context, s *session, req *mcp.CallToolRequest, args 
 		return failure(err.Error())
 	}
 	info := s.view.Info(p)
-	found := slices.IndexFunc(info.Tools, func(e tenant.Entry) bool { return e.Tool.Name == args.ToolName })
-	if found < 0 { // its own name comes first: a published one may be another tool's
-		found = slices.IndexFunc(info.Tools, func(e tenant.Entry) bool { return e.Name == args.ToolName })
+	name := args.ToolName
+	// Its own name comes first: a published one may be another tool's.
+	if !slices.ContainsFunc(info.Tools, func(e tenant.Entry) bool { return e.Tool.Name == name }) {
+		if found := slices.IndexFunc(info.Tools, func(e tenant.Entry) bool { return e.Name == name }); found >= 0 {
+			name = info.Tools[found].Tool.Name
+		}
 	}
-	if found < 0 {
-		return failure(fmt.Sprintf("this page has no tool %.80q: describe_tools shows which it has", args.ToolName))
+	published := name
+	if found := slices.IndexFunc(info.Tools, func(e tenant.Entry) bool { return e.Tool.Name == name }); found >= 0 {
+		published = info.Tools[found].Name
 	}
-	tool := info.Tools[found]
-	name := tool.Tool.Name
-	if !tool.Tool.Dynamic {
-		return failure(fmt.Sprintf("the page itself declares %q, so it can't be taken away: only tools that were added at run time can", name))
+	confirmed, err := s.command(ctx, req, p, "unregister_page_tool", func(ctx context.Context, c tenant.Call) (string, error) {
+		return p.RemoveTool(ctx, name, c)
+	})
+	if err != nil {
+		return s.notChanged("unregister_page_tool", err)
 	}
-	confirmed, failed := s.command(ctx, req, p, "unregister_page_tool", unregisterTool, struct {
-		ToolName string `json:"toolName"`
-	}{name})
-	if failed != nil {
-		return failed
-	}
-	if slices.ContainsFunc(p.Info().Tools, func(e tenant.Entry) bool { return e.Tool == tool.Tool }) {
-		return failure(fmt.Sprintf("the page confirmed it (%q), but still offers %s", confirmed, tool.Name))
-	}
-	s.h.log.Info("tool unregistered by an agent", "connection", p.ID(), "tool", tool.Name, "client", nameOf(agentFrom(req.ClientInfo(), can{})))
+	s.h.log.Info("tool unregistered by an agent", "connection", p.ID(), "tool", published, "client", nameOf(agentFrom(req.ClientInfo(), can{})))
 	return jsonResult(struct {
 		Removed      string `json:"removed"`
 		Connection   string `json:"connection"`
 		Confirmation string `json:"confirmation"`
-	}{tool.Name, info.ID, confirmed})
+	}{published, info.ID, confirmed})
 }
 
-// maxSaid bounds what a page's script may say to confirm something, in bytes.
-const maxSaid = 1 << 10
-
-// command sends a reserved call to the page's script. It gives what the page
-// answered as text, or the failed result.
-func (s *session) command(ctx context.Context, req *mcp.CallToolRequest, p *tenant.Page, builtinName, reserved string, args any) (string, *mcp.CallToolResult) {
-	raw, err := json.Marshal(args)
-	if err != nil {
-		return "", failure(err.Error())
-	}
-	label := s.view.Info(p)
-	answer, err := s.watched(requestOf(ctx, req), errand{label: label.Label, origin: label.Origin, target: builtinName, quiet: true, do: func(ctx context.Context, c tenant.Call) (tenant.Answer, error) {
-		c.Args, c.Prefix, c.Name = raw, label.Prefix, builtinName
-		return p.Ask(ctx, reserved, c)
+// command has a page's script do something, as a call of this session. It gives
+// what the page said.
+func (s *session) command(ctx context.Context, req *mcp.CallToolRequest, p *tenant.Page, builtinName string, do func(context.Context, tenant.Call) (string, error)) (said string, err error) {
+	info := s.view.Info(p)
+	_, err = s.watched(requestOf(ctx, req), errand{label: info.Label, origin: info.Origin, target: builtinName, quiet: true, do: func(ctx context.Context, c tenant.Call) (_ tenant.Answer, err error) {
+		c.Prefix, c.Name, c.Shown = info.Prefix, builtinName, builtinName
+		said, err = do(ctx, c)
+		return tenant.Answer{}, err
 	}})
-	if err != nil {
-		return "", s.failed(builtinName, err)
-	}
-	if answer.Err != nil {
-		why := answer.Err.Message
-		if n := answer.Err.Name; n != "" && n != "Error" {
-			why = n + ": " + why
-		}
-		return "", failure("the page refused: " + manifest.Clean(why, 4*maxSaid, true))
-	}
-	res := convert(answer.Result)
-	text := manifest.Clean(firstText(res), maxSaid, true)
-	if res.IsError {
-		return "", failure("the page refused: " + text)
-	}
-	return text, nil
-}
-
-func printable(name string) string {
-	if name = manifest.Clean(name, 64, false); name == "" {
-		return "the tool"
-	}
-	return fmt.Sprintf("%q", name)
+	return said, err
 }

@@ -174,7 +174,7 @@ func (s *session) watched(r *request, e errand) (tenant.Answer, error) {
 		return tenant.Answer{}, err
 	}
 	var asks sync.WaitGroup
-	call := tenant.Call{Agent: r.agent, Progress: w.token != nil, OnEvent: w.event, Retry: retry}
+	call := tenant.Call{Agent: r.agent, Session: s.id, Progress: w.token != nil, OnEvent: w.event, Retry: retry}
 	if !e.quiet {
 		call.OnAsk = func(a *tenant.Ask) { asks.Go(func() { s.ask(ctx, r, e, a) }) }
 	}

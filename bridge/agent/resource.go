@@ -41,7 +41,7 @@ func (s *session) readResource(ctx context.Context, req *mcp.ReadResourceRequest
 		return nil, refusal(err)
 	}
 	out, err := s.run(r, errand{label: at.Label, origin: at.Origin, target: "resource " + uri, do: func(ctx context.Context, c tenant.Call) (tenant.Answer, error) {
-		c.Args = fields
+		c.Args, c.Shown = fields, uri
 		return at.Page.Resource(ctx, tenant.ReadResource, at.Resource, c)
 	}})
 	if err == nil && out.answer.Err != nil {
@@ -104,11 +104,14 @@ func (s *session) resourceResult(raw json.RawMessage, uri string, at tenant.Loca
 // publicForm gives the published form of URIs that a page uses for itself: of its own
 // resources, and of what is relative. Others stay.
 func (s *session) publicForm(p *tenant.Page) func(own string) string {
-	published := make(map[string]string)
 	if p == nil {
 		return func(own string) string { return own }
 	}
-	info := s.view.Info(p)
+	return publicForm(s.view.Info(p))
+}
+
+func publicForm(info tenant.Info) func(own string) string {
+	published := make(map[string]string)
 	for _, e := range info.Resources {
 		if !e.Resource.Template {
 			published[e.Resource.URI] = e.URI
@@ -127,6 +130,11 @@ func (s *session) publicForm(p *tenant.Page) func(own string) string {
 
 // publicURIs gives the links and resources among a page's items their public URIs.
 func (s *session) publicURIs(p *tenant.Page, items []mcp.Content) {
+	publicURIs(items, func() func(string) string { return s.publicForm(p) })
+}
+
+// publicURIs is that for any view; form gives the form, if there is need of it.
+func publicURIs(items []mcp.Content, form func() func(own string) string) {
 	var public func(string) string
 	for _, item := range items {
 		var uri *string
@@ -142,7 +150,7 @@ func (s *session) publicURIs(p *tenant.Page, items []mcp.Content) {
 			continue
 		}
 		if public == nil { // most results have none of them
-			public = s.publicForm(p)
+			public = form()
 		}
 		*uri = public(*uri)
 	}

@@ -18,6 +18,8 @@ import (
 // those that have none, all clients of one workspace.
 type session struct {
 	h      *Handler
+	id     string // no secret, unlike the SDK's; only for people
+	since  time.Time
 	key    string            // the workspace's name, "" for a tenant of its own
 	server *mcp.Server       // a shared session's serves all but subscriptions/listen
 	send   mcp.MethodHandler // of notifications, through the SDK's middleware
@@ -36,10 +38,11 @@ type session struct {
 	subscriptions map[string]bool // of a session's client, by URI
 
 	mu       sync.Mutex
-	used     time.Time // last request's begin or end
-	requests int       // running POSTs
-	stream   *stream   // the open standalone stream, if any
-	version  string    // of the protocol, settled by initialize
+	used     time.Time    // last request's begin or end
+	requests int          // running POSTs
+	stream   *stream      // the open standalone stream, if any
+	version  string       // of the protocol, settled by initialize; of a shared session the last request's
+	client   tenant.Agent // likewise
 
 	// Of a shared session.
 	listeners map[*listener]struct{}
@@ -49,7 +52,7 @@ type session struct {
 // newSession makes the server for a client that may be about to initialize. It
 // costs no tenant yet: anybody can post garbage.
 func (h *Handler) newSession(key string) *session {
-	s := &session{h: h, key: key, used: time.Now()}
+	s := &session{h: h, id: h.nextID(), since: time.Now(), key: key, used: time.Now()}
 	s.ctx, s.cancel = context.WithCancelCause(context.Background())
 	s.server = s.newServer(s.middleware)
 	s.server.AddSendingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {

@@ -34,6 +34,8 @@ func closingFor(r tenant.Reason) closing {
 		return closing{websocket.StatusPolicyViolation, "nobody approved this origin within ten minutes"}
 	case tenant.Unused:
 		return closing{websocket.StatusTryAgainLater, "nobody used this channel for long"}
+	case tenant.Disconnected:
+		return closing{websocket.StatusNormalClosure, "disconnected by the user, in jsbridge's dashboard"}
 	default:
 		return closing{websocket.StatusGoingAway, "jsbridge is stopping"}
 	}

@@ -335,4 +335,8 @@ func (s *socket) Approved(reg *tenant.Registration) {
 	}
 }
 
+func (s *socket) Registered(reg tenant.Registration) { s.tellRegistered(reg) }
+
+func (s *socket) Move(to tenant.Connect) { s.sendJSON(moveMsg{"move_channel", to.String()}) }
+
 func (s *socket) Close(r tenant.Reason) { s.close(closingFor(r)) }

@@ -228,6 +228,11 @@ type identifyMsg struct {
 	Label string `json:"label,omitempty"`
 }
 
+type moveMsg struct {
+	Type    string `json:"type"`
+	Channel string `json:"channel"` // a connect string
+}
+
 type approvedMsg struct {
 	Type string `json:"type"`
 }

@@ -92,7 +92,7 @@ func TestServerFramesAreThose(t *testing.T) {
 	for name, into := range map[string]any{
 		"welcome": &welcomeMsg{}, "welcome-pending": &welcomeMsg{}, "welcome-channel": &welcomeMsg{}, "approved": &approvedMsg{}, "init": &initMsg{}, "registered": &registeredMsg{}, "registered-problems": &registeredMsg{},
 		"cancel": &cancelMsg{}, "identify": &identifyMsg{}, "identify-label": &identifyMsg{}, "probe": &probeMsg{}, "registered-offerings": &registeredMsg{},
-		"answer": &answerMsg{}, "answer-error": &answerMsg{}, "subscribe": &watchMsg{}, "unsubscribe": &watchMsg{}, "error": &errorMsg{}, "error-untyped": &errorMsg{},
+		"answer": &answerMsg{}, "answer-error": &answerMsg{}, "move_channel": &moveMsg{}, "subscribe": &watchMsg{}, "unsubscribe": &watchMsg{}, "error": &errorMsg{}, "error-untyped": &errorMsg{},
 	} {
 		if err := json.Unmarshal(frames[name], into); err != nil {
 			t.Errorf("%s: %v", name, err)

@@ -59,7 +59,7 @@ func serveCommand() *cobra.Command {
 	f.StringSliceVar(&opts.AllowHosts, "allow-host", nil, "further names this server answers to, such as host.docker.internal")
 	f.StringSliceVar(&opts.AllowOrigins, "allow-origin", nil, "origins whose pages may connect under a name of their own without approval; null for file:// and sandboxed pages")
 	f.StringVar(&opts.Tenant.Bare, "bare", "", "name of the connection whose tools and prompts are published without its prefix")
-	f.StringVar(&pageCode, "page-code", string(agent.AllowCode), "what becomes of code that an agent registers in a page: allow, ask (the user, in the tab) or off")
+	f.StringVar(&pageCode, "page-code", string(tenant.AllowCode), "what becomes of code that an agent registers in a page: allow, ask (the user, in the tab) or off")
 	stateFlag(f, &opts.State)
 	f.StringVar(&level, "log-level", "info", "debug, info, warn or error")
 	f.DurationVar(&opts.Tenant.CallTimeout, "call-timeout", tenant.DefaultCallTimeout, "limit of a call whose tool sets no timeoutMs")
@@ -107,8 +107,8 @@ func serveCommand() *cobra.Command {
 				return usageError{fmt.Errorf("--allow-origin: %w", err)}
 			}
 		}
-		switch opts.Agent.PageCode = agent.PageCode(pageCode); opts.Agent.PageCode {
-		case agent.AllowCode, agent.AskCode, agent.RefuseCode:
+		switch opts.Tenant.PageCode = tenant.PageCode(pageCode); opts.Tenant.PageCode {
+		case tenant.AllowCode, tenant.AskCode, tenant.RefuseCode:
 		default:
 			return usageError{fmt.Errorf("--page-code must be allow, ask or off, not %q", pageCode)}
 		}
