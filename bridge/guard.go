@@ -21,6 +21,7 @@ import (
 type guard struct {
 	allowHosts map[string]bool // lower case, without a port
 	token      string          // "" when listening on loopback only
+	pageToken  string          // of this start, known to the dashboard's page
 	log        *slog.Logger
 }
 
@@ -74,7 +75,8 @@ func (g *guard) mcp(next http.Handler) http.Handler {
 // api guards the dashboard's API. Only jsbridge's own pages, and programs that
 // are no browser, may use it: a page of any other origin, loopback ones too,
 // could approve itself otherwise. The content type keeps out what a page can
-// post without a preflight.
+// post without a preflight, and the token, which only a page of this origin can
+// read, whatever gets past these: an old browser, or a proxy that drops headers.
 func (g *guard) api(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		origin, site := r.Header.Get("Origin"), r.Header.Get("Sec-Fetch-Site")
@@ -83,17 +85,28 @@ func (g *guard) api(next http.Handler) http.Handler {
 			site != "" && site != "same-origin" && site != "none":
 			g.refuse(w, r, "only the dashboard itself may use its API")
 			return
-		case r.Method != http.MethodGet && r.Method != http.MethodHead && contentType(r) != "application/json":
-			g.refuse(w, r, "send application/json")
-			return
 		}
 		if !g.authorized(r) {
 			g.challenge(w)
 			return
 		}
+		if r.Method != http.MethodGet && r.Method != http.MethodHead {
+			if contentType(r) != "application/json" {
+				g.log.Warn("request refused", "method", clean(r.Method), "path", clean(r.URL.Path), "reason", "it is no application/json")
+				dashboard.Problem(w, http.StatusUnsupportedMediaType, "send application/json")
+				return
+			}
+			if !sameSecret(r.Header.Get(pageTokenHeader), g.pageToken) {
+				g.log.Warn("request refused", "method", clean(r.Method), "path", clean(r.URL.Path), "reason", "it has not the token of this start")
+				dashboard.TypedProblem(w, dashboard.WrongToken, http.StatusForbidden, "send the token of this start of jsbridge as "+pageTokenHeader+": the dashboard's page has it, in <meta name=\"jsbridge-token\">")
+				return
+			}
+		}
 		next.ServeHTTP(w, r)
 	})
 }
+
+const pageTokenHeader = "X-Jsbridge-Token"
 
 func contentType(r *http.Request) string {
 	t, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")) // "" for none or a wrong one
@@ -112,8 +125,12 @@ func (g *guard) authorized(r *http.Request) bool {
 		return true
 	}
 	scheme, given, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-	a, b := sha256.Sum256([]byte(given)), sha256.Sum256([]byte(g.token))
-	return strings.EqualFold(scheme, "Bearer") && subtle.ConstantTimeCompare(a[:], b[:]) == 1
+	return strings.EqualFold(scheme, "Bearer") && sameSecret(given, g.token)
+}
+
+func sameSecret(given, secret string) bool {
+	a, b := sha256.Sum256([]byte(given)), sha256.Sum256([]byte(secret))
+	return subtle.ConstantTimeCompare(a[:], b[:]) == 1
 }
 
 // refuse answers 403 and logs the refusal once.

@@ -9,6 +9,7 @@ package bridge
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -59,6 +60,8 @@ type Options struct {
 	// pages may have root connections and join channels; "null" stands for pages
 	// without an origin of their own.
 	AllowOrigins []string
+	// Redact keeps calls' arguments and results out of the dashboard's journal.
+	Redact bool
 
 	Tenant tenant.Options
 	Page   page.Options
@@ -73,6 +76,7 @@ type Server struct {
 	state     *state.File
 	pages     *page.Handler
 	agents    *agent.Handler
+	dashboard *dashboard.Handler
 	http      *http.Server
 	listeners []net.Listener
 
@@ -137,6 +141,8 @@ func New(ctx context.Context, opts Options) (*Server, error) {
 	}
 	opts.Tenant.IsWorkspace = file.IsWorkspace
 	opts.Tenant.Reserved = agent.IsBuiltin
+	journal := dashboard.NewJournal(opts.Redact)
+	opts.Tenant.Observer = journal
 	s.registry = tenant.NewRegistry(opts.Tenant)
 	opts.Agent.Workspace = file.Workspace
 	opts.Page.RefuseCode = opts.Tenant.PageCode == tenant.RefuseCode
@@ -144,8 +150,12 @@ func New(ctx context.Context, opts Options) (*Server, error) {
 	opts.Page.Logger, opts.Agent.Logger, opts.Agent.Version = opts.Logger, opts.Logger, opts.Version
 	s.pages = page.New(s.registry, opts.Page)
 	s.agents = agent.New(s.registry, opts.Agent)
+	s.dashboard = dashboard.New(dashboard.Options{
+		Logger: opts.Logger, Version: opts.Version, Registry: s.registry, Journal: journal, State: file, Flags: allowed, PageCode: opts.Tenant.PageCode,
+		Sessions: s.sessions, Refused: s.pages.Refused, Run: s.agents.Run, Snippet: s.agents.Snippet,
+	})
 	s.http = &http.Server{
-		Handler:           s.routes(assets, allowed),
+		Handler:           s.routes(assets),
 		BaseContext:       func(net.Listener) context.Context { return s.base },
 		ReadHeaderTimeout: 10 * time.Second,
 		IdleTimeout:       2 * time.Minute,
@@ -176,12 +186,22 @@ func parseOrigins(given []string) ([]string, error) {
 	return origins, nil
 }
 
+// sessions describes the MCP sessions to the dashboard, which does not know the
+// agents' side.
+func (s *Server) sessions() []dashboard.Session {
+	var all []dashboard.Session
+	for _, from := range s.agents.List() {
+		all = append(all, dashboard.Session(from))
+	}
+	return all
+}
+
 // scripts are what pages of any origin may import.
 var scripts = []string{"main.js", "extras.js", "connect.js", "tool-bus.js", "client.js"}
 
 // routes is the whole route table.
-func (s *Server) routes(assets map[string]asset, allowed []string) http.Handler {
-	g := &guard{allowHosts: make(map[string]bool), token: s.opts.Token, log: s.log}
+func (s *Server) routes(assets map[string]asset) http.Handler {
+	g := &guard{allowHosts: make(map[string]bool), token: s.opts.Token, pageToken: rand.Text(), log: s.log}
 	for _, h := range s.opts.AllowHosts {
 		g.allowHosts[hostName(h)] = true
 	}
@@ -197,8 +217,8 @@ func (s *Server) routes(assets map[string]asset, allowed []string) http.Handler 
 	for _, name := range scripts {
 		mux.Handle("GET /"+name, assets["/"+name].script())
 	}
-	mux.Handle("/api/", g.api(readDeadline(dashboard.New(s.registry, s.state, allowed, s.log))))
-	mux.Handle("GET /{$}", assets["/index.html"].own())
+	mux.Handle("/api/", g.api(readDeadline(s.dashboard)))
+	mux.Handle("GET /{$}", assets["/index.html"].withToken(g.pageToken))
 	mux.Handle("GET /index.js", assets["/index.js"].own())
 	mux.Handle("GET /index.css", assets["/index.css"].own())
 	mux.HandleFunc("GET /healthz", s.healthz)
@@ -317,6 +337,7 @@ func (s *Server) stop(ctx context.Context) error {
 		err = errors.Join(err, s.http.Close())
 	}
 	s.serving.Wait()
+	s.dashboard.Close()
 	return err
 }
 

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"net/http"
 	"path"
+	"strings"
 	"time"
 )
 
@@ -56,14 +57,46 @@ func (a asset) script() http.Handler {
 	})
 }
 
+// policy is what the dashboard's page may do: what a web page says is shown there,
+// and must neither run nor call home, whatever slips through.
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; media-src data: blob:; connect-src 'self'; " +
+	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+
 // own serves a file of jsbridge's own pages.
 func (a asset) own() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Security-Policy", "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'")
-		w.Header().Set("Cross-Origin-Resource-Policy", "same-origin")
-		w.Header().Set("Cross-Origin-Opener-Policy", "same-origin")
-		w.Header().Set("Referrer-Policy", "no-referrer")
+		ownHeaders(w.Header())
 		a.serve(w, r)
+	})
+}
+
+func ownHeaders(h http.Header) {
+	h.Set("Content-Security-Policy", policy)
+	h.Set("X-Frame-Options", "DENY") // for browsers that do not know frame-ancestors
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	h.Set("Cross-Origin-Embedder-Policy", "require-corp")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Permissions-Policy", "camera=(), microphone=(), geolocation=(), display-capture=(), usb=(), serial=(), hid=(), bluetooth=(), payment=(), clipboard-read=()")
+}
+
+// tokenPlace is where the page's own source has room for the token.
+const tokenPlace = `<meta name="jsbridge-token" content="">`
+
+// withToken serves the dashboard's page with the token that its requests need. It
+// is another one after each start, so nobody may keep the page.
+func (a asset) withToken(token string) http.Handler {
+	meta := []byte(strings.Replace(tokenPlace, `""`, `"`+token+`"`, 1)) // base32
+	page := bytes.Replace(a.data, []byte(tokenPlace), meta, 1)
+	if bytes.Equal(page, a.data) {
+		page = bytes.Replace(a.data, []byte("</head>"), append(meta, "</head>"...), 1)
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ownHeaders(w.Header())
+		w.Header().Set("Content-Type", a.contentType)
+		w.Header().Set("Cache-Control", "no-store")
+		http.ServeContent(w, r, a.name, time.Time{}, bytes.NewReader(page))
 	})
 }
 

@@ -95,3 +95,6 @@ func (t *Tenant) pageByID(id string) *Page {
 	}
 	return nil
 }
+
+// Tenant is where the page is.
+func (p *Page) Tenant() *Tenant { return p.tenant }

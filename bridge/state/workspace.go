@@ -128,3 +128,14 @@ func (c contents) opened(key, day string) (contents, bool) {
 	c.spaces = append(spaces, w)
 	return c, true
 }
+
+// Workspaces gives the tenants of all workspaces by their keys.
+func (f *File) Workspaces() map[string]string {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	all := make(map[string]string, len(f.current.spaces))
+	for _, w := range f.current.spaces {
+		all[w.Key] = w.Tenant
+	}
+	return all
+}
