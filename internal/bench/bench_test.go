@@ -27,7 +27,8 @@ func TestRun(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
-	o := options{duration: 500 * time.Millisecond, rounds: 1, changes: 2, root: rootOptions{sessions: 20, rounds: 3}}
+	o := options{duration: 500 * time.Millisecond, rounds: 1, changes: 2, root: rootOptions{sessions: 20, rounds: 3},
+		board: boardOptions{pages: 3, tools: 2, rate: 100, rounds: 1, each: time.Second}}
 	res, err := run(ctx, o, t.Output())
 	if err != nil {
 		t.Fatal(err)
@@ -55,11 +56,15 @@ func TestRun(t *testing.T) {
 	if m := res.roots.memory; len(m) != 4 || runtime.GOOS == "linux" && slices.Min(m) <= 1<<20 {
 		t.Errorf("memory: %d", m)
 	}
+	if b := res.boards; len(b.with) != 1 || len(b.without) != 1 || b.with[0].p50 <= 0 || b.without[0].p50 <= 0 || b.events < 2 {
+		t.Errorf("dashboards: %+v", b)
+	}
 	var report bytes.Buffer
 	res.write(&report)
 	t.Log("\n" + report.String())
 	for _, want := range []string{": p50 at most 2 x the floor", ": at 16 in flight no less than 0.9 x the bare go-sdk server",
-		"Root connection: a page of 50 tools comes and leaves 3 times, seen by 20 sessions", ": a root connection's change told in under 50 ms"} {
+		"Root connection: a page of 50 tools comes and leaves 3 times, seen by 20 sessions", ": a root connection's change told in under 50 ms",
+		"Dashboards: 3 pages of 2 tools, 100 calls/s"} {
 		if !strings.Contains(report.String(), want) {
 			t.Errorf("the report lacks %q", want)
 		}

@@ -14,6 +14,9 @@
 // Beside that it has a page come and leave as a root connection of another
 // jsbridge, and measures when a thousand sessions know, and what memory it takes.
 //
+// With -dashboard it has 500 calls a second made of many pages, without a dashboard
+// and with one that reads and one that does not.
+//
 // Servers, pages and callers are processes of their own on one machine and
 // share its processors. Figures are printed whether the targets are met or
 // not; the exit code is 1 only for what went wrong.
@@ -44,11 +47,15 @@ func main() {
 	flag.IntVar(&o.rounds, "rounds", 3, "how often each measurement is taken")
 	flag.IntVar(&o.root.sessions, "sessions", 1000, "how many sessions are told of a root connection")
 	flag.IntVar(&o.root.rounds, "root-rounds", 100, "how often the root connection comes and leaves; 0 leaves it out")
+	flag.IntVar(&o.board.pages, "dashboard", 0, "how many pages there are while dashboards are measured, such as 200; 0 leaves them out")
+	only := flag.Bool("only-dashboard", false, "measures nothing else")
 	output := flag.String("o", "", "file to write the report to, besides stdout")
 	flag.Parse()
 	o.changes = 20
-	if flag.NArg() > 0 || o.duration < 10*time.Millisecond || o.rounds < 1 || o.root.sessions < 1 || o.root.rounds < 0 {
-		fmt.Fprintln(os.Stderr, "bench: -duration must be at least 10ms, -rounds and -sessions at least 1, -root-rounds at least 0, and there are no arguments")
+	o.board = boardOptions{pages: o.board.pages, tools: 50, rate: 500, rounds: o.rounds, each: o.duration}
+	o.onlyBoard = *only
+	if flag.NArg() > 0 || o.duration < 10*time.Millisecond || o.rounds < 1 || o.root.sessions < 1 || o.root.rounds < 0 || o.board.pages < 0 || o.onlyBoard && o.board.pages == 0 {
+		fmt.Fprintln(os.Stderr, "bench: -duration must be at least 10ms, -rounds and -sessions at least 1, -root-rounds and -dashboard at least 0, -only-dashboard needs -dashboard, and there are no arguments")
 		os.Exit(2)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -77,10 +84,12 @@ func bench(ctx context.Context, o options, output string) error {
 }
 
 type options struct {
-	duration time.Duration // of one measurement
-	rounds   int
-	changes  int // of the tool list
-	root     rootOptions
+	duration  time.Duration // of one measurement
+	rounds    int
+	changes   int // of the tool list
+	root      rootOptions
+	board     boardOptions
+	onlyBoard bool
 }
 
 // inFlight are the numbers of callers measured.
@@ -110,11 +119,20 @@ func run(ctx context.Context, o options, progress io.Writer) (_ *results, err er
 			err = fmt.Errorf("%w (%v)", cause, err)
 		}
 	}()
+	res := &results{options: o, version: string(bytes.TrimSpace(version)), machine: describeMachine()}
+	defer func() { res.loadAfter = loadAverage() }()
+	if o.board.pages > 0 {
+		if res.boards, err = measureDashboard(c, binary, o.board, progress); err != nil {
+			return nil, fmt.Errorf("dashboards: %w", err)
+		}
+	}
+	if o.onlyBoard {
+		return res, nil
+	}
 	targets, err := assemble(c, binary)
 	if err != nil {
 		return nil, err
 	}
-	res := &results{options: o, version: string(bytes.TrimSpace(version)), machine: describeMachine()}
 	for _, n := range inFlight {
 		level := level{inFlight: n, samples: make(map[string][]sample)}
 		for round := range o.rounds {
@@ -139,6 +157,5 @@ func run(ctx context.Context, o options, progress io.Writer) (_ *results, err er
 			return nil, fmt.Errorf("root connection: %w", err)
 		}
 	}
-	res.loadAfter = loadAverage()
 	return res, nil
 }

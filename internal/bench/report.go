@@ -31,10 +31,16 @@ type results struct {
 	version, machine, loadAfter string
 	levels                      []level
 	changes                     changes
-	roots                       *roots // nil: left out
+	roots                       *roots  // nil: left out
+	boards                      *boards // likewise
 }
 
 func (r *results) write(w io.Writer) {
+	if r.onlyBoard {
+		fmt.Fprintf(w, "machine: %s, %s after\nserver:  %s\n\n", r.machine, r.loadAfter, r.version)
+		r.writeBoards(w)
+		return
+	}
 	fmt.Fprintf(w, "tools/call of a page's echo, in one session: median of %d × %s\n\n", r.rounds, r.duration)
 	fmt.Fprintf(w, "machine: %s, %s after\nserver:  %s\n", r.machine, r.loadAfter, r.version)
 	// Most of what separates the two under load, so it belongs next to the figures.
@@ -46,6 +52,9 @@ func (r *results) write(w io.Writer) {
 		ms(r.changes.median), ms(r.changes.max), r.changes.count)
 	if r.roots != nil {
 		r.writeRoots(w)
+	}
+	if r.boards != nil {
+		r.writeBoards(w)
 	}
 	r.writeTargets(w)
 }

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"os/exec"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -38,6 +39,19 @@ func (s *server) ask(method, path, body string, header map[string]string) (*http
 		s.t.Fatalf("%s %s: %v", method, path, err)
 	}
 	return res, string(b)
+}
+
+var tokenInPage = regexp.MustCompile(`<meta name="jsbridge-token" content="([^"]+)">`)
+
+// tokened are the headers of a state change: the token is in the dashboard's page.
+func (s *server) tokened() map[string]string {
+	s.t.Helper()
+	_, page := s.ask("GET", "/", "", nil)
+	m := tokenInPage.FindStringSubmatch(page)
+	if m == nil {
+		s.t.Fatalf("the page has no token: %s", page)
+	}
+	return with(asJSON, "X-Jsbridge-Token", m[1])
 }
 
 const initialize = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"raw","version":"1"}}}`

@@ -128,7 +128,7 @@ func TestPageWithoutOrigin(t *testing.T) {
 	waitFor(t, "what to do for pages without an origin", func() bool {
 		return eval[bool](tb, `said.some(([state,,, reason]) => state == 'pending' && /--allow-origin null/.test(reason))`)
 	})
-	if res, body := s.ask("POST", "/api/origins", `{"origin":"null"}`, asJSON); res.StatusCode != 400 || !strings.Contains(body, "--allow-origin null") {
+	if res, body := s.ask("POST", "/api/origins", `{"origin":"null"}`, s.tokened()); res.StatusCode != 400 || !strings.Contains(body, "--allow-origin null") {
 		t.Errorf("approving null: %d %s", res.StatusCode, body)
 	}
 	s = serve(t, "--allow-origin", "null")
@@ -144,23 +144,24 @@ func TestOriginsAPI(t *testing.T) {
 		res, body := s.ask("POST", "/api/origins", fmt.Sprintf(`{"origin":%q}`, origin), header)
 		return res.StatusCode, body
 	}
+	own := with(s.tokened(), "Origin", s.base, "Sec-Fetch-Site", "same-origin")
 	for name, header := range map[string]map[string]string{
-		"a foreign origin":      with(asJSON, "Origin", "https://evil.example"),
-		"a loopback page":       with(asJSON, "Origin", "http://localhost:3000"),
-		"no origin of its own":  with(asJSON, "Origin", "null"),
-		"a cross-site request":  with(asJSON, "Sec-Fetch-Site", "cross-site"),
-		"a same-site request":   with(asJSON, "Sec-Fetch-Site", "same-site"),
-		"a form's content type": with(asJSON, "Content-Type", "text/plain"),
+		"a foreign origin":      with(own, "Origin", "https://evil.example"),
+		"a loopback page":       with(own, "Origin", "http://localhost:3000"),
+		"no origin of its own":  with(own, "Origin", "null"),
+		"a cross-site request":  with(own, "Sec-Fetch-Site", "cross-site"),
+		"a same-site request":   with(own, "Sec-Fetch-Site", "same-site"),
+		"a form's content type": with(own, "Content-Type", "text/plain"),
 		"no content type":       {},
+		"no token":              asJSON,
 	} {
-		if code, body := post("https://evil.example", header); code != 403 {
+		if code, body := post("https://evil.example", header); code != 403 && code != 415 {
 			t.Errorf("%s: %d %s", name, code, body)
 		}
 	}
 	if _, body := s.ask("GET", "/api/origins", "", nil); body != `{"approved":[],"waiting":[]}`+"\n" {
 		t.Errorf("something was approved: %s", body)
 	}
-	own := with(asJSON, "Origin", s.base, "Sec-Fetch-Site", "same-origin")
 	if code, body := post("https://App.example:443/page", own); code != 200 || !strings.Contains(body, `"origin":"https://app.example","added":true`) {
 		t.Errorf("approving: %d %s", code, body)
 	}
