@@ -25,8 +25,6 @@ import (
 	"jsbridge/web"
 )
 
-const patience = 30 * time.Second
-
 // board is a server with what a dashboard's page knows of it.
 type board struct {
 	t     *testing.T
