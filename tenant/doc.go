@@ -35,8 +35,8 @@
 // # Locks
 //
 // Order: View.mu, then Registry.mu, then Tenant.mu, then Link.mu, Registry.waitMu
-// or audience.mu, which are leaves. Transports, views' functions and
-// [Options.Allow] are called with none of them held. Nothing waits while holding
+// or audience.mu, which are leaves. Transports, views' functions,
+// [Options.Allow] and the [Observer] are called with none of them held. Nothing waits while holding
 // one. Before all of them come Registry.recheck and Link.watching, which put what is
 // done outside the locks in order.
 //
