@@ -22,6 +22,26 @@ var budgets = []struct {
 	{"tool-bus.js", 3 << 10, 2 << 10},
 	{"connect.js", 39 << 10, 16 << 10},
 	{"client.js", 39 << 10, 16 << 10},
+	{"index.js", 108 << 10, 37 << 10},
+	{"index.css", 20 << 10, 6 << 10},
+	{"index.html", 1 << 10, 1 << 10},
+}
+
+// maxDashboard bounds what the page at / takes in all, in bytes gzipped.
+const maxDashboard = 60 << 10
+
+func TestDashboardIsSmall(t *testing.T) {
+	total := 0
+	for _, name := range []string{"index.html", "index.css", "index.js"} {
+		file, err := fs.ReadFile(web.Files(), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		total += gzipped(t, file)
+	}
+	if total > maxDashboard {
+		t.Errorf("the dashboard has %d bytes gzipped; want at most %d", total, maxDashboard)
+	}
 }
 
 func TestScriptsAreSmall(t *testing.T) {

@@ -19,7 +19,13 @@ import (
 )
 
 // entryPoints are the files a browser asks for by name.
-var entryPoints = []string{"main.ts", "extras.ts", "tool-bus.ts", "connect.ts", "client.ts", "index.ts", "index.css"}
+var entryPoints = []string{"main.ts", "extras.ts", "tool-bus.ts", "connect.ts", "client.ts"}
+
+// dashboard are the files of the page at /. It is the only one with code of others in it.
+var dashboard = []string{"index.ts", "index.css"}
+
+// licensed are the packages that are in it, in node_modules.
+var licensed = []string{"preact", "@preact/signals"}
 
 // inlined is pasted as a whole: one line, a function of the server's address and a connect string.
 const inlined = "inline.ts"
@@ -65,11 +71,20 @@ func run(check bool) error {
 
 // build returns the content of dist by file name.
 func build(root string) (map[string][]byte, error) {
-	files, err := bundle(root, api.FormatESModule, entryPoints...)
+	files, err := bundle(root, api.FormatESModule, nil, entryPoints...)
 	if err != nil {
 		return nil, err
 	}
-	inline, err := bundle(root, api.FormatIIFE, inlined)
+	notice, err := licences(root)
+	if err != nil {
+		return nil, err
+	}
+	page, err := bundle(root, api.FormatESModule, map[string]string{"js": notice}, dashboard...)
+	if err != nil {
+		return nil, err
+	}
+	maps.Copy(files, page)
+	inline, err := bundle(root, api.FormatIIFE, nil, inlined)
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +105,20 @@ func build(root string) (map[string][]byte, error) {
 	return files, nil
 }
 
-func bundle(root string, format api.Format, names ...string) (map[string][]byte, error) {
+// licences is the comment that the licences of bundled packages ask for.
+func licences(root string) (string, error) {
+	var out strings.Builder
+	for _, name := range licensed {
+		text, err := os.ReadFile(filepath.Join(root, "node_modules", name, "LICENSE"))
+		if err != nil {
+			return "", fmt.Errorf("the packages of the dashboard are not here, run npm ci in web: %w", err)
+		}
+		fmt.Fprintf(&out, "/*! %s\n\n%s\n*/\n", name, strings.TrimSpace(strings.ReplaceAll(string(text), "*/", "")))
+	}
+	return out.String(), nil
+}
+
+func bundle(root string, format api.Format, banner map[string]string, names ...string) (map[string][]byte, error) {
 	var paths []string
 	for _, name := range names {
 		paths = append(paths, filepath.Join("src", name))
@@ -108,6 +136,9 @@ func bundle(root string, format api.Format, names ...string) (map[string][]byte,
 		MinifySyntax:      true,
 		LegalComments:     api.LegalCommentsNone,
 		Charset:           api.CharsetUTF8,
+		JSX:               api.JSXAutomatic,
+		JSXImportSource:   "preact",
+		Banner:            banner,
 		Write:             false,
 	})
 	if len(result.Errors) > 0 {

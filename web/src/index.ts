@@ -1,3 +1,5 @@
-/** Fills the start page in with the address that it was opened at. */
+/** The page at /: the dashboard. */
 
-for (const place of document.querySelectorAll("[data-url]")) place.textContent = location.origin + "/mcp";
+import { start } from "./dashboard/start.tsx";
+
+start();
