@@ -1,4 +1,4 @@
-// Package web holds what browsers load: the page scripts and the start page.
+// Package web holds what browsers load: the page scripts and the dashboard.
 package web
 
 import (
