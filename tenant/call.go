@@ -228,7 +228,7 @@ func (l *Link) run(ctx context.Context, t target, c Call, deadline time.Time) (o
 			c.OnAsk(ask)
 		case <-ctx.Done():
 			why := "the caller cancelled this call"
-			if cause := context.Cause(ctx); cause == errCancelled {
+			if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) && !errors.Is(cause, context.DeadlineExceeded) {
 				why = cause.Error()
 			}
 			return l.abandon(id, p, why, t.name, func() error { return ended(ctx, true, t.name, l.name()) })
