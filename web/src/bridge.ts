@@ -116,7 +116,11 @@ function createBridge(server: URL, tenant: string, loadExtras: () => Promise<Ext
     hiding: () => (rest(), seen),
     returned: take,
     // Without extras a page is no poorer: it got this script from the same server, with permission.
-    cause: async (opened, keep) => extra?.findCause(server, opened, keep) ?? "down",
+    async cause(opened, keep) {
+      // A try made too early could cost a prompt; one that never comes, the page.
+      await Promise.race([load(), new Promise((done) => setTimeout(done, 3_000))]);
+      return extra?.findCause(server, opened, keep) ?? "down";
+    },
     tell(kind, detail = "", lasting) {
       // One line for each kind of trouble, until there was a connection in between.
       const first = kind != trouble;

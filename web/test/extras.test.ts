@@ -216,6 +216,8 @@ test("trouble that is over before the words for it are there is not told", async
   await settle();
   FakeSocket.last.end(1006);
   await settle();
+  tick(3_000); // the cause is not waited for any longer
+  await settle();
   tick(500);
   await accept();
   arrive(extras);
@@ -255,11 +257,30 @@ test("the state does not wait for the words, and connecting again drops them", a
   assert.deepEqual(lines, []);
 });
 
+test("nothing is tried again before the extras could say why", async () => {
+  let arrive!: (module: typeof extras) => void;
+  load = () => new Promise((done) => (arrive = done));
+  connectPage(server, "t1", load);
+  const first = FakeSocket.last;
+  first.end(1006);
+  await settle();
+  tick(2_999);
+  await settle();
+  tick(500);
+  assert.equal(FakeSocket.last, first);
+  arrive(extras);
+  await settle();
+  tick(500);
+  assert.notEqual(FakeSocket.last, first);
+});
+
 test("troubles of two kinds before the words are there are told in order", async () => {
   let fail!: () => void;
   load = () => new Promise((_, reject) => (fail = () => reject(Error("no"))));
   connectPage(server, "t1", load);
   FakeSocket.last.end(1006);
+  await settle();
+  tick(3_000);
   await settle();
   tick(500);
   FakeSocket.last.end(1013, "full");
