@@ -80,15 +80,23 @@ func (s *session) thrownOn(r *request, e *tenant.PageError) error {
 
 // callFailed words why a call failed other than by its function.
 func (s *session) callFailed(name string, err error) (*mcp.CallToolResult, error) {
+	if err := s.forClient(err); err != nil {
+		return nil, err
+	}
+	return s.failed(name, err), nil
+}
+
+// forClient gives the protocol's error, if it is one that only the client can mend.
+func (s *session) forClient(err error) error {
 	var rpc *jsonrpc.Error
 	var lacks *lackError
 	switch {
 	case errors.As(err, &rpc):
-		return nil, err
+		return err
 	case errors.As(err, &lacks) && s.shared:
-		return nil, lacks.protocol()
+		return lacks.protocol()
 	}
-	return s.failed(name, err), nil
+	return nil
 }
 
 // failed is callFailed's result.
@@ -107,13 +115,8 @@ func (s *session) failed(name string, err error) *mcp.CallToolResult {
 
 // protocolError words likewise why a prompt or resource could not be had.
 func (s *session) protocolError(name string, err error) error {
-	var rpc *jsonrpc.Error
-	var lacks *lackError
-	switch {
-	case errors.As(err, &rpc):
+	if err := s.forClient(err); err != nil {
 		return err
-	case errors.As(err, &lacks) && s.shared:
-		return lacks.protocol()
 	}
 	s.h.log.Warn("call failed", "name", manifest.Clean(name, 256, false), "err", manifest.Clean(err.Error(), 256, false))
 	return refusal(err)

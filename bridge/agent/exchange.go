@@ -145,13 +145,8 @@ func (x *exchange) wait(r *request, e errand) (reply, error) {
 		select {
 		case a := <-x.asks:
 			x.note(r, e, a)
-			for more := true; more; { // ask all that there is at once
-				select {
-				case a := <-x.asks:
-					x.note(r, e, a)
-				default:
-					more = false
-				}
+			for len(x.asks) > 0 { // ask all that there is at once; nobody else takes them
+				x.note(r, e, <-x.asks)
 			}
 		case <-x.done:
 			if x.err != nil {

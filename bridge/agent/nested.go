@@ -315,10 +315,7 @@ func matches(q mcp.InputRequest, response mcp.InputResponse) error {
 			return checkForm(q, a)
 		}
 	case *mcp.CreateMessageWithToolsParams:
-		switch response.(type) {
-		case *mcp.CreateMessageResult, *mcp.CreateMessageWithToolsResult:
-			ok = true
-		}
+		_, ok = response.(*mcp.CreateMessageWithToolsResult) // the only kind that the SDK decodes
 	case *mcp.ListRootsParams:
 		_, ok = response.(*mcp.ListRootsResult)
 	}
