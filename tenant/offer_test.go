@@ -151,12 +151,7 @@ func TestWatches(t *testing.T) {
 
 		// A reload: the page is told again, and nobody knows what it missed.
 		a.link.Closed(Departure{MayReturn: true})
-		b := &fakePage{}
-		l, err := w.Join(Joining{Instance: "instance-a-000000", Origin: "http://a.test", Probes: true, Transport: b})
-		if err != nil {
-			t.Fatal(err)
-		}
-		b.link = l
+		b := w.socket("instance-a-000000")
 		b.offer(t, offers)
 		if got := told(b); got != "+item/1" {
 			t.Errorf("the reloaded page was told %s", got)

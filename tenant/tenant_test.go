@@ -175,8 +175,8 @@ func newWorld(t *testing.T, opts Options) *world {
 // Join brings a socket to the world's session tenant.
 func (w *world) Join(j Joining) (*Link, error) { return w.r.Join(Connect{Session: w.ID()}, j) }
 
-// join brings a tab in and registers its tools.
-func (w *world) join(instance, label string, tools ...string) *fakePage {
+// socket brings a tab in that has registered nothing yet.
+func (w *world) socket(instance string) *fakePage {
 	w.t.Helper()
 	f := &fakePage{alive: true}
 	l, err := w.Join(Joining{Instance: instance, Origin: "http://a.test", Probes: true, Transport: f})
@@ -184,7 +184,14 @@ func (w *world) join(instance, label string, tools ...string) *fakePage {
 		w.t.Fatal(err)
 	}
 	f.link = l
-	if _, err := l.Register(declare(w.t, label, tools...)); err != nil {
+	return f
+}
+
+// join brings a tab in and registers its tools.
+func (w *world) join(instance, label string, tools ...string) *fakePage {
+	w.t.Helper()
+	f := w.socket(instance)
+	if _, err := f.link.Register(declare(w.t, label, tools...)); err != nil {
 		w.t.Fatal(err)
 	}
 	return f

@@ -104,17 +104,12 @@ func TestSubscribeComesAfterRegistered(t *testing.T) {
 			t.Fatal(err)
 		}
 		a.link.Closed(Departure{MayReturn: true})
-		b := &fakePage{}
-		l, err := w.Join(Joining{Instance: "instance-a-000000", Origin: "http://a.test", Probes: true, Transport: b})
-		if err != nil {
-			t.Fatal(err)
-		}
-		b.link = l
+		b := w.socket("instance-a-000000")
 		m, err := manifest.Parse([]byte(`{"tools":[],"resources":[{"uri":"cart"}]}`), manifest.Limits{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := l.Register(m); err != nil {
+		if _, err := b.link.Register(m); err != nil {
 			t.Fatal(err)
 		}
 		if len(b.watching) > 0 {

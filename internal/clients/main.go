@@ -12,10 +12,8 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
 
 	"jsbridge/internal/rig"
@@ -25,14 +23,7 @@ import (
 const longest = 5 * time.Minute
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	ctx, cancel := context.WithTimeoutCause(ctx, longest, fmt.Errorf("the run took longer than %s", longest))
-	defer cancel()
-	if err := run(ctx, os.Stdout, os.Stderr); err != nil {
-		fmt.Fprintf(os.Stderr, "clients: %v\n", err)
-		os.Exit(1)
-	}
+	rig.Main("clients", longest, func(ctx context.Context) error { return run(ctx, os.Stdout, os.Stderr) })
 }
 
 // A client is one row of the table.
@@ -63,11 +54,6 @@ var errFailed = errors.New("a client failed")
 
 // run is the whole run. Whatever it started has ended when it returns.
 func run(ctx context.Context, out, progress io.Writer) (err error) {
-	defer func() { // says why a context that ended did
-		if cause := context.Cause(ctx); cause != nil && err != nil {
-			err = fmt.Errorf("%w (%v)", cause, err)
-		}
-	}()
 	n, err := findNode(ctx)
 	if err != nil {
 		return err

@@ -15,10 +15,8 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
 
 	"jsbridge/internal/rig"
@@ -31,25 +29,13 @@ const longest = 5 * time.Minute
 var baselineFile string
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	ctx, cancel := context.WithTimeoutCause(ctx, longest, fmt.Errorf("the run took longer than %s", longest))
-	defer cancel()
-	if err := run(ctx, os.Stdout, os.Stderr); err != nil {
-		fmt.Fprintf(os.Stderr, "conformance: %v\n", err)
-		os.Exit(1)
-	}
+	rig.Main("conformance", longest, func(ctx context.Context) error { return run(ctx, os.Stdout, os.Stderr) })
 }
 
 var errFailed = errors.New("the suite does not pass")
 
 // run is the whole run. Whatever it started has ended when it returns.
 func run(ctx context.Context, out, progress io.Writer) (err error) {
-	defer func() { // says why a context that ended did
-		if cause := context.Cause(ctx); cause != nil && err != nil {
-			err = fmt.Errorf("%w (%v)", cause, err)
-		}
-	}()
 	accepted, err := parseBaseline(baselineFile)
 	if err != nil {
 		return fmt.Errorf("baseline.yml: %w", err)
