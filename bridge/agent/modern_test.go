@@ -255,7 +255,7 @@ func TestSharedSessionsAreReaped(t *testing.T) {
 	defer ss.Close()
 	c := &cl{ClientSession: ss, t: t}
 	before := s.tenantOf(c)
-	s.awaitNone()
+	waitUntil(t, "the session's end", func() bool { return s.Sessions() == 0 })
 	if s.tenantOf(c) != before {
 		t.Error("another tenant after it was reaped")
 	}
