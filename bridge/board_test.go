@@ -34,6 +34,7 @@ func newBoard(t *testing.T, opts Options) *board {
 	t.Helper()
 	opts.Files = web.Files()
 	opts.Logger = slog.New(slog.NewTextHandler(io.Discard, nil))
+	opts.Agent.NoShortcut = noShortcut
 	s, err := New(t.Context(), opts)
 	if err != nil {
 		t.Fatal(err)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -38,11 +39,18 @@ type session struct {
 	subscriptions map[string]bool // of a session's client, by URI
 
 	mu       sync.Mutex
-	used     time.Time    // last request's begin or end
-	requests int          // running POSTs
-	stream   *stream      // the open standalone stream, if any
-	version  string       // of the protocol, settled by initialize; of a shared session the last request's
-	client   tenant.Agent // likewise
+	used     time.Time             // last request's begin or end
+	requests int                   // running POSTs
+	stream   *stream               // the open standalone stream, if any
+	version  string                // of the protocol, settled by initialize; of a shared session the last request's
+	client   tenant.Agent          // likewise
+	plain    map[string]*begunCall // that the shortcut has begun and whose request is open, by request id
+
+	hearsLogs atomic.Bool // its client has set a level
+
+	introduce sync.Once // sets the two below, once the client has initialized
+	can       can
+	agent     tenant.Agent
 
 	// Of a shared session.
 	listeners map[*listener]struct{}

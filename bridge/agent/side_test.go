@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -36,6 +37,7 @@ type side struct {
 
 func newSide(t *testing.T, opts Options, topts tenant.Options) *side {
 	opts.Logger = slog.New(slog.NewTextHandler(io.Discard, nil))
+	opts.NoShortcut = opts.NoShortcut || os.Getenv("JSBRIDGE_NO_SHORTCUT") != "" // see the Makefile
 	var spaces sync.Map
 	opts.Workspace = func(key string) (string, error) {
 		id, _ := spaces.LoadOrStore(key, uuid.NewString())
