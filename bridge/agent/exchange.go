@@ -64,10 +64,11 @@ func (s *session) waits(r *request) bool { return s.parks(r.state) }
 func (s *session) parks(state string) bool { return s.shared && strings.HasPrefix(state, parkedState) }
 
 func (s *session) newExchange(r *request, e errand) (*exchange, error) {
-	c, err := s.start(r, e)
+	c, err := s.prepared(r, e)
 	if err != nil {
 		return nil, err
 	}
+	go c.run()
 	return &exchange{running: c, s: s, target: e.target, open: make(map[string]question)}, nil
 }
 

@@ -11,48 +11,49 @@ import (
 // eventsKept bounds what a page says of a call while no request waits for it.
 const eventsKept = 64
 
-// running is a call of a page that goes on without a request. It ends with its
+// running is a call of a page that requests can join and leave. It ends with its
 // session.
 type running struct {
+	s      *session
+	ctx    context.Context
 	cancel context.CancelCauseFunc
+	errand errand
+	call   tenant.Call
+	spoke  func()           // told that there is something to hear while no request waits; nil: nobody is
 	asks   chan *tenant.Ask // more are never open at once
 	done   chan struct{}    // closed once answer and err are set
 	answer tenant.Answer
 	err    error
-	wants  func(tenant.Event) bool // tells what a client is to hear of
 
 	mu      sync.Mutex
 	watch   *watch         // of the request that waits now, if any
 	unheard []tenant.Event // for the next one, while there is none
-	spoke   chan struct{}  // has an entry once there are some, or questions
 }
 
-// start begins a call.
-func (s *session) start(r *request, e errand) (*running, error) {
+// prepared is a call that can be made for a request.
+func (s *session) prepared(r *request, e errand) (*running, error) {
 	retry, err := r.retry()
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithCancelCause(s.ctx)
-	c := &running{cancel: cancel, asks: make(chan *tenant.Ask, tenant.MaxAsks), done: make(chan struct{}), spoke: make(chan struct{}, 1)}
-	c.wants = func(e tenant.Event) bool {
-		// A stateless client may want with its next request what it does not want with this one.
-		return s.shared || e.Progress != nil && r.token != nil || e.Log != nil && s.hearsLogs.Load()
-	}
-	call := tenant.Call{Agent: r.agent, Session: s.id, Progress: r.token != nil, OnEvent: c.event, OnAsk: c.ask, Retry: retry}
-	go func() {
-		defer cancel(nil)
-		c.err = s.h.safely("a page's call", func() (err error) {
-			c.answer, err = e.do(ctx, call)
-			return err
-		})
-		var ce *tenant.CallError
-		if c.err != nil && !errors.As(c.err, &ce) && ctx.Err() != nil {
-			c.err = context.Cause(ctx)
-		}
-		close(c.done)
-	}()
+	c := &running{s: s, errand: e, asks: make(chan *tenant.Ask, tenant.MaxAsks), done: make(chan struct{})}
+	c.ctx, c.cancel = context.WithCancelCause(s.ctx)
+	c.call = tenant.Call{Agent: r.agent, Session: s.id, Progress: r.token != nil, Cancel: c.cancel, OnEvent: c.event, OnAsk: c.ask, Retry: retry}
 	return c, nil
+}
+
+// run makes the call and returns when it has ended.
+func (c *running) run() {
+	defer c.cancel(nil)
+	c.err = c.s.h.safely("a page's call", func() (err error) {
+		c.answer, err = c.errand.do(c.ctx, c.call)
+		return err
+	})
+	var ce *tenant.CallError
+	if c.err != nil && !errors.As(c.err, &ce) && c.ctx.Err() != nil {
+		c.err = context.Cause(c.ctx)
+	}
+	close(c.done)
 }
 
 // event passes what the page says on to the request that waits, or to the next one.
@@ -63,24 +64,27 @@ func (c *running) event(e tenant.Event) {
 		c.watch.event(e)
 		return
 	}
-	if !c.wants(e) {
+	if !c.wanted(e) {
 		return
 	}
 	if len(c.unheard) < eventsKept {
 		c.unheard = append(c.unheard, e)
 	}
-	c.speaks()
+	if c.spoke != nil {
+		c.spoke()
+	}
+}
+
+// wanted tells whether a client is to hear of it. A stateless one may want with its
+// next request what it does not want with this one.
+func (c *running) wanted(e tenant.Event) bool {
+	return c.s.shared || e.Progress != nil && c.call.Progress || e.Log != nil && c.s.hearsLogs.Load()
 }
 
 func (c *running) ask(a *tenant.Ask) {
 	c.asks <- a
-	c.speaks()
-}
-
-func (c *running) speaks() {
-	select {
-	case c.spoke <- struct{}{}:
-	default:
+	if c.spoke != nil {
+		c.spoke()
 	}
 }
 

@@ -39,12 +39,12 @@ type session struct {
 	subscriptions map[string]bool // of a session's client, by URI
 
 	mu       sync.Mutex
-	used     time.Time             // last request's begin or end
-	requests int                   // running POSTs
-	stream   *stream               // the open standalone stream, if any
-	version  string                // of the protocol, settled by initialize; of a shared session the last request's
-	client   tenant.Agent          // likewise
-	plain    map[string]*begunCall // that the shortcut has begun and whose request is open, by request id
+	used     time.Time            // last request's begin or end
+	requests int                  // running POSTs
+	stream   *stream              // the open standalone stream, if any
+	version  string               // of the protocol, settled by initialize; of a shared session the last request's
+	client   tenant.Agent         // likewise
+	plain    map[string]*plainRun // that the shortcut has begun and whose request is open, by request id
 
 	hearsLogs atomic.Bool // its client has set a level
 

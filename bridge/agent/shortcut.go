@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"strconv"
+	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -40,13 +41,21 @@ type plainCall struct {
 	token json.RawMessage // for progress, nil for none
 }
 
-// begunCall is a call that the shortcut has begun.
-type begunCall struct {
+// plainRun is a call that the shortcut makes.
+type plainRun struct {
 	pageCall
 	*running
 	begun  time.Time
+	toSDK  func()        // has the SDK answer the request
+	served chan struct{} // closed once it has; set by leave
+
+	deciding sync.Mutex
+	decided  bool
+	isLeft   bool // to the SDK
+
+	// Guarded by session.mu.
 	joined bool // by the SDK's request
-	left   bool // by the shortcut
+	over   bool // the SDK has returned from it
 }
 
 // shortcut answers the request, or tells that it is the SDK's.
@@ -63,7 +72,7 @@ func (h *Handler) shortcut(w *refuser, r *http.Request, s *session) (answered bo
 	if refused != nil {
 		return false // in the SDK's order of checks
 	}
-	call, err := s.beginPlain(string(p.id), req, c)
+	call, err := s.enter(string(p.id), req, c)
 	switch {
 	case err != nil:
 		return false
@@ -71,28 +80,54 @@ func (h *Handler) shortcut(w *refuser, r *http.Request, s *session) (answered bo
 		writeErrorTo(w, http.StatusBadRequest, p.id, jsonrpc.CodeInvalidRequest, fmt.Sprintf("duplicate in-flight request ID %.80s", p.id))
 		return true
 	}
-	late := time.NewTimer(h.progressEvery)
-	defer late.Stop()
-	select {
-	case <-call.done:
-		if !bytes.Contains(call.answer.Result, []byte(`"inputRequests"`)) {
-			s.forget(string(p.id)) // the client may use the id again once it has the answer
-			var res *mcp.CallToolResult
-			err := h.safely("a call", func() (err error) {
-				res, err = s.conclude(req, c, reply{answer: call.answer}, call.err)
-				return err
-			})
-			h.writeAnswer(w, p.id, res, err)
-			return true
-		}
-	case <-call.spoke:
-	case <-late.C:
-	case <-r.Context().Done(): // which is no reason to end a call (MCP, cancellation)
+	call.toSDK = func() {
+		defer close(call.served)
+		r.Header.Set(callHeader, string(p.id))
+		_ = h.safely("a call", func() error {
+			h.post(h.classic, w, r)
+			return nil
+		})
+		s.left(string(p.id), r.Context())
 	}
-	r.Header.Set(callHeader, string(p.id))
-	h.post(h.classic, w, r)
-	s.leave(string(p.id), r.Context())
+	late := time.AfterFunc(h.progressEvery, call.leave)
+	call.spoke = call.leave
+	call.run()
+	late.Stop()
+	if bytes.Contains(call.answer.Result, []byte(`"inputRequests"`)) {
+		call.leave()
+	}
+	if !call.stay() {
+		<-call.served
+		return true
+	}
+	s.forget(string(p.id)) // the client may use the id again once it has the answer
+	var res *mcp.CallToolResult
+	err = h.safely("a call", func() (err error) {
+		res, err = s.conclude(req, c, reply{answer: call.answer}, call.err)
+		return err
+	})
+	h.writeAnswer(w, p.id, res, err)
 	return true
+}
+
+// leave has the SDK answer the request; a second time it does nothing.
+func (c *plainRun) leave() {
+	c.deciding.Lock()
+	defer c.deciding.Unlock()
+	if c.decided {
+		return
+	}
+	c.decided, c.isLeft = true, true
+	c.served = make(chan struct{})
+	go c.toSDK()
+}
+
+// stay tells whether the shortcut answers the request: the SDK does not, from then on.
+func (c *plainRun) stay() bool {
+	c.deciding.Lock()
+	defer c.deciding.Unlock()
+	c.decided = true
+	return !c.isLeft
 }
 
 // isUsual tells whether the SDK would look at the request's body without further
@@ -212,21 +247,22 @@ func (s *session) plainRequest(r *http.Request, p plainCall) *request {
 	return req
 }
 
-// beginPlain begins the call that has the id. It gives nil if there is one already.
-func (s *session) beginPlain(id string, r *request, c pageCall) (*begunCall, error) {
-	call := &begunCall{pageCall: c, begun: r.begun}
+// enter makes the call findable by its id. It gives nil if there is one already.
+func (s *session) enter(id string, r *request, c pageCall) (*plainRun, error) {
+	run, err := s.prepared(r, c.errand)
+	if err != nil {
+		return nil, err
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.plain[id] != nil {
+		run.cancel(nil)
 		return nil, nil
 	}
-	var err error
-	if call.running, err = s.start(r, c.errand); err != nil {
-		return nil, err
-	}
 	if s.plain == nil {
-		s.plain = make(map[string]*begunCall)
+		s.plain = make(map[string]*plainRun)
 	}
+	call := &plainRun{pageCall: c, running: run, begun: r.begun}
 	s.plain[id] = call
 	return call, nil
 }
@@ -237,18 +273,19 @@ func (s *session) forget(id string) {
 	delete(s.plain, id)
 }
 
-// leave ends what the shortcut has to do with a call of the SDK's request.
-func (s *session) leave(id string, client context.Context) {
+// left is forget for a call of the SDK's request, which has ended.
+func (s *session) left(id string, client context.Context) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c := s.plain[id]
-	switch {
-	case c == nil:
+	if c == nil {
 		return
-	case !c.joined && client.Err() != nil: // the SDK returns at once then, and joins soon
-		c.left = true
+	}
+	if !c.joined && client.Err() != nil { // the SDK returns at once then, and joins soon
+		c.over = true
 		return
-	case !c.joined: // it has refused the request
+	}
+	if !c.joined { // the SDK has refused it
 		c.cancel(context.Canceled)
 	}
 	delete(s.plain, id)
@@ -273,7 +310,7 @@ func (s *session) join(r *request) (c pageCall, begun bool, err error) {
 		return c, false, errRefused
 	}
 	call.joined = true
-	if call.left {
+	if call.over {
 		delete(s.plain, id)
 	}
 	r.running, r.begun = call.running, call.begun

@@ -303,18 +303,14 @@ func TestShortcutOutlivesItsConnection(t *testing.T) {
 	gone := make(chan struct{})
 	go func() {
 		defer close(gone)
-		if res, err := s.send(ctx, c, plainBody(`7`)); err == nil {
+		if res, err := s.send(ctx, c, plainBody(`7`), "X-Test", "1"); err == nil {
 			res.Body.Close()
 		}
 	}()
 	f := <-calls
 	leave()
 	<-gone
-	waitUntil(t, "the request's end", func() bool {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		return s.answers == 0
-	})
+	<-(<-s.requests).Context().Done()
 	select {
 	case id := <-page.stopped:
 		t.Fatalf("the page was told to stop %s", id)

@@ -33,6 +33,7 @@ type side struct {
 	*Handler
 	registry *tenant.Registry
 	url      string
+	requests chan *http.Request // those with an X-Test header
 }
 
 func newSide(t *testing.T, opts Options, topts tenant.Options) *side {
@@ -48,10 +49,15 @@ func newSide(t *testing.T, opts Options, topts tenant.Options) *side {
 		return found
 	}
 	topts.Reserved = IsBuiltin
-	s := &side{t: t, registry: tenant.NewRegistry(topts)}
+	s := &side{t: t, registry: tenant.NewRegistry(topts), requests: make(chan *http.Request, 10)}
 	s.Handler = New(s.registry, opts)
 	mux := http.NewServeMux()
-	mux.Handle("/{$}", s.Handler)
+	mux.HandleFunc("/{$}", func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("X-Test") != "" {
+			s.requests <- r
+		}
+		s.Handler.ServeHTTP(w, r)
+	})
 	mux.Handle("/{key}", s.Handler)
 	srv := httptest.NewServer(mux)
 	s.url = srv.URL
