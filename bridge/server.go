@@ -147,7 +147,14 @@ func New(ctx context.Context, opts Options) (*Server, error) {
 	opts.Tenant.IsWorkspace = file.IsWorkspace
 	opts.Tenant.Reserved = agent.IsBuiltin
 	journal := dashboard.NewJournal(opts.Redact)
-	opts.Tenant.Observer = journal
+	if opts.Metrics {
+		s.metrics = metrics.New(opts.Version, metrics.Sources{
+			// Nobody scrapes before all of them are there.
+			Census: func() tenant.Census { return s.registry.Census() }, Agents: func() agent.Stats { return s.agents.Stats() },
+			Pages: func() page.Stats { return s.pages.Stats() }, DashboardStreams: func() int { return s.dashboard.Streams() },
+		})
+	}
+	opts.Tenant.Observer = observe(journal, s.metrics, opts.Logger)
 	s.registry = tenant.NewRegistry(opts.Tenant)
 	opts.Agent.Workspace = file.Workspace
 	opts.Page.RefuseCode = opts.Tenant.PageCode == tenant.RefuseCode
@@ -159,9 +166,6 @@ func New(ctx context.Context, opts Options) (*Server, error) {
 		Logger: opts.Logger, Version: opts.Version, Registry: s.registry, Journal: journal, State: file, Flags: allowed, PageCode: opts.Tenant.PageCode,
 		Sessions: s.sessions, Refused: s.pages.Refused, Run: s.agents.Run, Snippet: s.agents.Snippet,
 	})
-	if opts.Metrics {
-		s.metrics = metrics.New(opts.Version)
-	}
 	s.http = &http.Server{
 		Handler:           s.routes(assets),
 		BaseContext:       func(net.Listener) context.Context { return s.base },
@@ -209,7 +213,7 @@ var scripts = []string{"main.js", "extras.js", "connect.js", "tool-bus.js", "cli
 
 // routes is the whole route table.
 func (s *Server) routes(assets map[string]asset) http.Handler {
-	g := &guard{allowHosts: make(map[string]bool), token: s.opts.Token, pageToken: rand.Text(), log: s.log}
+	g := &guard{allowHosts: make(map[string]bool), token: s.opts.Token, pageToken: rand.Text(), log: s.log, metrics: s.metrics}
 	for _, h := range s.opts.AllowHosts {
 		g.allowHosts[hostName(h)] = true
 	}
@@ -231,7 +235,7 @@ func (s *Server) routes(assets map[string]asset) http.Handler {
 	mux.Handle("GET /index.css", assets["/index.css"].own())
 	mux.HandleFunc("GET /healthz", s.healthz)
 	if s.metrics != nil {
-		mux.Handle("GET /metrics", g.metrics(s.metrics.Handler(s.log)))
+		mux.Handle("GET /metrics", g.scrape(s.metrics.Handler(s.log)))
 	}
 	if s.opts.Debug {
 		mux.Handle("GET /debug/pprof/", g.debug(profiles()))

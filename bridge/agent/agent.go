@@ -96,6 +96,7 @@ type Handler struct {
 	posts    sync.Map // postHeader's value → *stream, while the POST runs
 	postKeys atomic.Uint64
 	ids      atomic.Uint64 // of sessions, for people
+	counts   counts
 
 	progressEvery time.Duration // fixed but for tests
 

@@ -36,10 +36,12 @@ func (s *session) callPage(ctx context.Context, req *mcp.CallToolRequest, name s
 	case !ok && s.waits(r): // its page has gone, which the call that waits knows best
 		entry.Tool = &manifest.Tool{Name: name}
 	case !ok:
+		s.h.counts.unknownCalls.Add(1)
 		return failure(s.noSuchTool(name)), nil
 	default:
 		var err error
 		if checked, err = entry.Tool.CheckArguments(args); err != nil {
+			s.h.counts.wrongCalls.Add(1)
 			return failure(fmt.Sprintf("%s was not called: %v", name, err)), nil
 		}
 	}

@@ -68,6 +68,7 @@ func (s *session) initialize(ctx context.Context, next mcp.MethodHandler, method
 		return nil, refusal(fmt.Errorf("no server session"))
 	}
 	if err := s.open(ss); err != nil {
+		s.h.counts.refuse(tooManySessions)
 		s.h.log.Warn("MCP session refused", "err", err)
 		return nil, refusal(err)
 	}
@@ -91,6 +92,7 @@ func (s *session) call(ctx context.Context, next mcp.MethodHandler, method strin
 	if _, own := s.h.builtins[name]; !own {
 		if _, ok := s.view.Snapshot().Find(name); !ok {
 			if _, left := s.view.Departed(name); !left {
+				s.h.counts.unknownCalls.Add(1)
 				return nil, invalidParams("unknown tool %.80q: use tools/list or describe_tools to see which tools there are; names are case-sensitive", name)
 			}
 		}
@@ -108,6 +110,7 @@ func (s *session) prompt(ctx context.Context, next mcp.MethodHandler, method str
 	}
 	name := r.Params.Name
 	if _, ok := s.view.Snapshot().FindPrompt(name); !ok && !s.parks(r.Params.RequestState) {
+		s.h.counts.unknownCalls.Add(1)
 		if d, left := s.view.Departed(name); left {
 			return nil, invalidParams("the page %q, which had the prompt %.80q, left this session's view", d.Label, name)
 		}
@@ -126,6 +129,7 @@ func (s *session) read(ctx context.Context, next mcp.MethodHandler, method strin
 	}
 	uri := r.Params.URI
 	if _, ok := s.view.Snapshot().FindResource(uri); !ok && !s.parks(r.Params.RequestState) {
+		s.h.counts.unknownCalls.Add(1)
 		return nil, mcp.ResourceNotFoundError(uri)
 	}
 	params := *r.Params

@@ -58,6 +58,7 @@ func (h *Handler) serveStateless(w *refuser, r *http.Request) {
 	}
 	s, err := h.sharedSession(workspaceOf(r))
 	if err != nil {
+		h.counts.refuse(tooManySessions)
 		h.log.Warn("MCP request refused", "err", err)
 		writeError(w, http.StatusServiceUnavailable, jsonrpc.CodeInternalError, err.Error())
 		return
@@ -183,6 +184,8 @@ func (l *listener) middleware(next mcp.MethodHandler) mcp.MethodHandler {
 		defer cancel()
 		defer context.AfterFunc(l.s.ctx, cancel)()
 		l.teller = l.s.h.newTeller(ctx, l.change, l.update)
+		l.s.h.counts.listeners.Add(1)
+		defer l.s.h.counts.listeners.Add(-1)
 		l.teller.open(true)
 		defer l.teller.end()
 		l.s.mu.Lock()

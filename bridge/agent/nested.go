@@ -246,6 +246,11 @@ func (s *session) putAll(r *request, q *questions) (mcp.InputResponseMap, error)
 			} else {
 				err = matches(question, answer)
 			}
+			became := answeredFate
+			if err != nil {
+				became = fateOf(why(ctx, err))
+			}
+			s.h.counts.question(kindOf(question), became)
 			mu.Lock()
 			defer mu.Unlock()
 			if err == nil {

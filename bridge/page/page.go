@@ -70,6 +70,7 @@ type Handler struct {
 	opts     Options
 	log      *slog.Logger
 	refused  atomic.Int64 // frames that were answered with an error, or dropped
+	counts   counts
 	sockets  sync.WaitGroup
 	refusals chan struct{} // one entry for each socket that is being refused
 
@@ -109,6 +110,7 @@ func (h *Handler) Refused() int64 { return h.refused.Load() }
 // reason but not a refused handshake.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !h.enter() {
+		h.counts.refuse(stoppingRefusal)
 		http.Error(w, tenant.ErrStopping.Error(), http.StatusServiceUnavailable)
 		return
 	}
@@ -118,6 +120,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	connect := tenant.ParseConnect(q.Get("tenant"))
 	known := h.registry.Knows(connect)
 	if !known && len(h.refusals) == cap(h.refusals) {
+		h.counts.refuse(busyRefusal)
 		h.log.Warn("page refused: too many connect strings that name nothing", "origin", clip(origin))
 		http.Error(w, "too many connections with a connect string that names nothing", http.StatusServiceUnavailable)
 		return
@@ -126,6 +129,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	// join; where a name is enough, the registry holds foreign origins back.
 	ws, err := websocket.Accept(w, r, &websocket.AcceptOptions{InsecureSkipVerify: true, CompressionMode: websocket.CompressionDisabled})
 	if err != nil {
+		h.counts.refuse(handshakeRefusal)
 		h.log.Warn("page refused", "origin", clip(origin), "err", err) // Accept has answered
 		return
 	}

@@ -173,6 +173,7 @@ func (s *socket) ping() {
 // turnAway ends the socket of a page that may not join, with a reason that it
 // can read. Anybody may ask for that, so few are given the time at once.
 func (s *socket) turnAway(ctx context.Context, c closing) {
+	s.h.counts.refuse(refusalFor(c.code))
 	s.h.log.Warn("page refused", "origin", clip(s.origin), "reason", c.reason)
 	select {
 	case s.h.refusals <- struct{}{}:
@@ -238,6 +239,7 @@ func (s *socket) departure(err error) tenant.Departure {
 	if code == -1 {
 		code = websocket.StatusAbnormalClosure // no close frame came
 	}
+	s.h.counts.close(code)
 	d := tenant.Departure{MayReturn: mayReturn(code)}
 	var ce websocket.CloseError
 	if code == codePageHide && errors.As(err, &ce) {
