@@ -20,6 +20,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"jsbridge/bridge/agent"
@@ -93,6 +94,7 @@ type Server struct {
 	failed   chan error // a listener's unexpected end
 
 	startOnce, stopOnce sync.Once
+	started, stopping   atomic.Bool
 	stopErr             error
 }
 
@@ -234,6 +236,7 @@ func (s *Server) routes(assets map[string]asset) http.Handler {
 	mux.Handle("GET /index.js", assets["/index.js"].own())
 	mux.Handle("GET /index.css", assets["/index.css"].own())
 	mux.HandleFunc("GET /healthz", s.healthz)
+	mux.HandleFunc("GET /readyz", s.readyz)
 	if s.metrics != nil {
 		mux.Handle("GET /metrics", g.scrape(s.metrics.Handler(s.log)))
 	}
@@ -274,16 +277,6 @@ func (b *timedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-type health struct {
-	Name    string `json:"name"`
-	Version string `json:"version"`
-}
-
-func (s *Server) healthz(w http.ResponseWriter, _ *http.Request) {
-	w.Header().Set("Content-Type", "application/json")
-	fmt.Fprintf(w, "{\"name\":\"jsbridge\",\"version\":%q}\n", s.opts.Version)
-}
-
 // notFound answers in JSON: MCP clients look for signs of a sign-in under
 // /.well-known, and take a page there for one.
 func (s *Server) notFound(w http.ResponseWriter, r *http.Request) {
@@ -300,6 +293,7 @@ func (s *Server) Port() int { return s.listeners[0].Addr().(*net.TCPAddr).Port }
 // Start begins to serve. Calling it again does nothing.
 func (s *Server) Start() {
 	s.startOnce.Do(func() {
+		s.started.Store(true)
 		for _, l := range s.listeners {
 			s.serving.Add(1)
 			go func() {
@@ -331,6 +325,7 @@ func (s *Server) Stop(ctx context.Context) error {
 }
 
 func (s *Server) stop(ctx context.Context) error {
+	s.stopping.Store(true)
 	s.endWatch()
 	s.watching.Wait()
 	s.registry.Drain()
