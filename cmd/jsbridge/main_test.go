@@ -47,6 +47,8 @@ func TestUsage(t *testing.T) {
 		{"--max-tools 0", nil, 2, "--max-tools must be more than 0"},
 		{"--max-name 10", nil, 1, "--max-name"},
 		{"--log-level loud", nil, 2, "loud"},
+		{"--log-format xml", nil, 2, "neither text nor json"},
+		{"", []string{"JSBRIDGE_LOG_FORMAT", "xml"}, 2, "neither text nor json"},
 		{"--host 0.0.0.0", nil, 1, "--token"},
 		{"", []string{"JSBRIDGE_PORT", "x"}, 2, "JSBRIDGE_PORT"},
 		{"", []string{"PORT", "70000"}, 2, "65535"},
