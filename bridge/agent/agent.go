@@ -276,7 +276,7 @@ func (h *Handler) reap() {
 			s.finish("idle")
 		}
 		for _, s := range idle {
-			h.log.Info("session ended: no request and no open stream", "client", nameOf(agentOf(s.ss.InitializeParams())), "idle", h.opts.SessionIdle)
+			s.log().Info("session ended: no request and no open stream", "client", nameOf(agentOf(s.ss.InitializeParams())), "idle", h.opts.SessionIdle.String())
 			// It has no call running, so this does not wait for a page.
 			s.close("idle")
 		}

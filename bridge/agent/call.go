@@ -106,12 +106,12 @@ func (s *session) failed(name string, err error) *mcp.CallToolResult {
 	var ce *tenant.CallError
 	switch {
 	case errors.As(err, &ce):
-		s.h.log.Warn("call failed", "tool", name, "err", err)
+		s.logOf(err).Warn("call failed", "tool", name, "err", err)
 		return failure(ce.Error())
 	case errors.Is(err, context.Canceled): // by the client: nobody reads this
 		return failure(fmt.Sprintf("%s was cancelled: %v", name, err))
 	}
-	s.h.log.Warn("call failed", "tool", name, "err", manifest.Clean(err.Error(), 256, false))
+	s.log().Warn("call failed", "tool", name, "err", manifest.Clean(err.Error(), 256, false))
 	return failure(fmt.Sprintf("%s failed: %v", name, err))
 }
 
@@ -120,7 +120,7 @@ func (s *session) protocolError(name string, err error) error {
 	if err := s.forClient(err); err != nil {
 		return err
 	}
-	s.h.log.Warn("call failed", "name", manifest.Clean(name, 256, false), "err", manifest.Clean(err.Error(), 256, false))
+	s.logOf(err).Warn("call failed", "name", manifest.Clean(name, 256, false), "err", manifest.Clean(err.Error(), 256, false))
 	return refusal(err)
 }
 

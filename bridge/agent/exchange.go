@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"sync"
 	"time"
@@ -85,7 +86,7 @@ func (s *session) newExchange(r *request, e errand) (*exchange, error) {
 	call := tenant.Call{Agent: r.agent, Session: s.id, Progress: r.token != nil, OnEvent: x.event, OnAsk: func(a *tenant.Ask) { x.asks <- a }, Retry: retry}
 	go func() {
 		defer cancel(nil)
-		x.err = s.h.safely("a page's call", func() (err error) {
+		x.err = s.safely("a page's call", func() (err error) {
 			x.answer, err = e.do(ctx, call)
 			return err
 		})
@@ -207,7 +208,7 @@ func (x *exchange) park(r *request) (*questions, bool) {
 	x.expiry = time.AfterFunc(time.Until(deadline), func() {
 		if s.unpark(token, x.target) == x {
 			x.count(unansweredFate)
-			s.h.log.Warn("a call ended: its client did not answer the page's question", "client", nameOf(r.agent))
+			x.log().Warn("a call ended: its client did not answer the page's question", "client", nameOf(r.agent))
 			x.cancel(s.h.nobodyAnswered())
 		}
 	})
@@ -239,6 +240,14 @@ func (x *exchange) take(responses mcp.InputResponseMap) {
 			delete(x.open, key)
 		}
 	}
+}
+
+// log is for lines about the call.
+func (x *exchange) log() *slog.Logger {
+	for _, open := range x.open { // they are all of the same call
+		return x.s.logCall(open.ask.Page, open.ask.Call)
+	}
+	return x.s.log()
 }
 
 // count notes what became of all that is open.

@@ -19,7 +19,7 @@ func (s *session) middleware(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (res mcp.Result, err error) {
 		defer func() { // the SDK lets a handler's panic end the process
 			if p := recover(); p != nil {
-				s.h.log.Error("panic in an MCP request", "method", method, "panic", p, "stack", string(debug.Stack()))
+				s.log().Error("panic in an MCP request", "method", method, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
 				res, err = nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "internal error; see jsbridge's log"}
 			}
 		}()
@@ -28,7 +28,7 @@ func (s *session) middleware(next mcp.MethodHandler) mcp.MethodHandler {
 				return next(ctx, method, req)
 			}
 			if err := s.ensureOpen(); err != nil {
-				s.h.log.Warn("MCP request refused", "err", err)
+				s.log().Warn("MCP request refused", "err", err)
 				return nil, refusal(err)
 			}
 			if from, ok := req.(interface{ ClientInfo() *mcp.Implementation }); ok {
@@ -69,14 +69,14 @@ func (s *session) initialize(ctx context.Context, next mcp.MethodHandler, method
 	}
 	if err := s.open(ss); err != nil {
 		s.h.counts.refuse(tooManySessions)
-		s.h.log.Warn("MCP session refused", "err", err)
+		s.log().Warn("MCP session refused", "err", err)
 		return nil, refusal(err)
 	}
 	res, err := next(ctx, method, req)
 	if r, ok := res.(*mcp.InitializeResult); ok && err == nil {
 		client := agentOf(ss.InitializeParams())
 		s.met(client, r.ProtocolVersion)
-		s.h.log.Info("session opened", "client", nameOf(client))
+		s.log().Info("session opened", "client", nameOf(client))
 	}
 	return res, err
 }

@@ -120,7 +120,7 @@ func (s *session) ensureOpen() error {
 	}
 	view.Updates(func(uris []string) { s.eachListener(func(t *teller) { t.updated(uris) }) })
 	s.view = view
-	s.h.log.Info("workspace opened by a stateless client")
+	s.log().Info("workspace opened by a stateless client")
 	return nil
 }
 
@@ -183,7 +183,7 @@ func (l *listener) middleware(next mcp.MethodHandler) mcp.MethodHandler {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		defer context.AfterFunc(l.s.ctx, cancel)()
-		l.teller = l.s.h.newTeller(ctx, l.change, l.update)
+		l.teller = l.s.newTeller(ctx, l.change, l.update)
 		l.s.h.counts.listeners.Add(1)
 		defer l.s.h.counts.listeners.Add(-1)
 		l.teller.open(true)

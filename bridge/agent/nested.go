@@ -237,7 +237,7 @@ func (s *session) putAll(r *request, q *questions) (mcp.InputResponseMap, error)
 	for key, question := range q.requests {
 		group.Go(func() {
 			var answer mcp.InputResponse
-			err := s.h.safely("a page's question", func() (err error) {
+			err := s.safely("a page's question", func() (err error) {
 				answer, err = s.put(ctx, question)
 				return err
 			})
@@ -277,10 +277,10 @@ func (h *Handler) nobodyAnswered() error { return &unansweredError{h.opts.AskTim
 
 // safely does what is none of an HTTP request's goroutines: a panic in one of those
 // would end the process.
-func (h *Handler) safely(what string, do func() error) (err error) {
+func (s *session) safely(what string, do func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			h.log.Error("panic", "in", what, "panic", p, "stack", string(debug.Stack()))
+			s.log().Error("panic", "in", what, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
 			err = errors.New("internal error; see jsbridge's log")
 		}
 	}()

@@ -58,7 +58,7 @@ func (s *session) refused(r *request, a *tenant.Ask, err error) {
 	}
 	r.mu.Unlock()
 	s.h.counts.question(a.Kind, refusedFate)
-	s.h.log.Log(r.ctx, level, "a page's question was not asked", "kind", a.Kind, "err", manifest.Clean(err.Error(), 256, false))
+	s.logCall(a.Page, a.Call).Log(r.ctx, level, "a page's question was not asked", "kind", a.Kind, "err", manifest.Clean(err.Error(), 256, false))
 	a.Answer(tenant.Answer{Err: pageError(err)})
 }
 
@@ -234,7 +234,7 @@ func (s *session) ask(ctx context.Context, r *request, e errand, a *tenant.Ask) 
 	ctx, cancel := context.WithTimeoutCause(ctx, s.h.opts.AskTimeout, s.h.nobodyAnswered())
 	defer cancel()
 	var response mcp.InputResponse
-	err = s.h.safely("a page's question", func() (err error) {
+	err = s.safely("a page's question", func() (err error) {
 		response, err = s.put(ctx, q)
 		return err
 	})

@@ -41,8 +41,8 @@ type teller struct {
 	missed  bool            // what changed since then
 }
 
-func (h *Handler) newTeller(ctx context.Context, change func(context.Context, tenant.List) error, update func(context.Context, string) error) *teller {
-	return &teller{ctx: ctx, change: change, update: update, counts: &h.counts, safely: h.safely}
+func (s *session) newTeller(ctx context.Context, change func(context.Context, tenant.List) error, update func(context.Context, string) error) *teller {
+	return &teller{ctx: ctx, change: change, update: update, counts: &s.h.counts, safely: s.safely}
 }
 
 // begin has the client know what the view shows now.

@@ -333,6 +333,25 @@ func (j *Journal) find(id string) (DetailedCall, bool) {
 	return at.Value.(*entry).detailsLocked(), true
 }
 
+// names are what a log calls a call by.
+func (j *Journal) names(id string) (attrs []any) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	at := j.byID[id]
+	if at == nil {
+		return nil
+	}
+	e := at.Value.(*entry)
+	attrs = []any{"connection", e.call.Connection}
+	if e.call.Session != "" {
+		attrs = append(attrs, "session", e.call.Session)
+	}
+	if e.sent != "" {
+		attrs = append(attrs, "call", e.sent)
+	}
+	return attrs
+}
+
 func (e *entry) detailsLocked() DetailedCall {
 	return DetailedCall{Call: e.call, Arguments: e.args, Result: e.result, Omitted: e.omitted}
 }

@@ -9,6 +9,7 @@ package page
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/netip"
@@ -143,11 +144,12 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.link = link
-	h.log.Info("page connected", "connection", link.ID(), "origin", clip(origin))
+	s.joined()
+	s.log().Info("page connected", "origin", clip(origin))
 	s.greet(connect)
 	defer func() { // nothing that a page says may end more than its socket
 		if p := recover(); p != nil {
-			h.log.Error("panic in a page's message", "connection", link.ID(), "panic", p, "stack", string(debug.Stack()))
+			s.log().Error("panic in a page's message", "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
 			s.close(closing{websocket.StatusInternalError, "internal error; see jsbridge's log"})
 		}
 		link.Closed(tenant.Departure{})
