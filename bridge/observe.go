@@ -80,19 +80,23 @@ var outcomes = map[tenant.CallErrorKind]metrics.Outcome{
 }
 
 func outcomeOf(a tenant.Answer, err error) metrics.Outcome {
-	var ce *tenant.CallError
 	switch {
-	case errors.As(err, &ce):
-		if o, ok := outcomes[ce.Kind]; ok {
-			return o
-		}
-		return metrics.Failed
-	case errors.Is(err, context.Canceled):
-		return metrics.Cancelled
 	case err != nil:
-		return metrics.Failed
+		return outcomeOfError(err)
 	case a.Err != nil || dashboard.Failed(a.Result):
 		return metrics.ToolError
 	}
 	return metrics.OK
+}
+
+func outcomeOfError(err error) metrics.Outcome {
+	var ce *tenant.CallError
+	if errors.As(err, &ce) {
+		if o, ok := outcomes[ce.Kind]; ok {
+			return o
+		}
+	} else if errors.Is(err, context.Canceled) {
+		return metrics.Cancelled
+	}
+	return metrics.Failed
 }

@@ -101,12 +101,12 @@ func New(version string, from Sources) *Metrics {
 	refused := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "jsbridge_guard_refused_total", Help: "HTTP requests refused before they reached what they asked for, by the check that refused them.",
 	}, []string{"reason"})
-	for m1, name := range methods {
+	for of, name := range methods {
 		one := &method{took: took.WithLabelValues(name)}
 		for o := range outcomes {
 			one.ended[o] = calls.WithLabelValues(name, o.String())
 		}
-		m.methods[m1] = one
+		m.methods[of] = one
 	}
 	for _, reason := range GuardReasons {
 		m.refused[reason] = refused.WithLabelValues(reason)
