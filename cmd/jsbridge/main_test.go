@@ -69,11 +69,17 @@ func TestUsage(t *testing.T) {
 // started runs a command and gives the first address it prints.
 func started(t *testing.T, env func(string) (string, bool), args ...string) (url string, stop func() int) {
 	t.Helper()
+	return startedWith(t, io.Discard, env, args...)
+}
+
+// startedWith is started for a command whose stderr matters.
+func startedWith(t *testing.T, stderr io.Writer, env func(string) (string, bool), args ...string) (url string, stop func() int) {
+	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	r, w := io.Pipe()
 	code := make(chan int, 1)
 	go func() {
-		code <- run(ctx, args, env, w, io.Discard)
+		code <- run(ctx, args, env, w, stderr)
 		w.Close()
 	}()
 	lines := bufio.NewScanner(r)
