@@ -5,10 +5,12 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"jsbridge/web"
 )
@@ -59,6 +61,40 @@ func TestDefaultServeMuxIsNotServed(t *testing.T) {
 	b := newBoard(t, Options{Debug: true})
 	if _, _, body := b.ask("GET", "/debug/pprof/planted", "", nil); strings.Contains(body, "a plant") {
 		t.Errorf("served %q", body)
+	}
+}
+
+// deadlined is a connection whose reader has stopped.
+type deadlined struct {
+	httptest.ResponseRecorder
+	deadline time.Time
+	unheeded int // writes without one
+}
+
+func (d *deadlined) SetWriteDeadline(t time.Time) error {
+	d.deadline = t
+	return nil
+}
+
+func (d *deadlined) Write(b []byte) (int, error) {
+	if d.deadline.IsZero() {
+		d.unheeded++
+	}
+	return len(b), nil
+}
+
+func (d *deadlined) FlushError() error {
+	if d.deadline.IsZero() {
+		d.unheeded++
+	}
+	return nil
+}
+
+func TestStalledReaderOfAProfile(t *testing.T) {
+	d := &deadlined{ResponseRecorder: *httptest.NewRecorder()}
+	uncached(profiles()).ServeHTTP(d, httptest.NewRequest("GET", "/debug/pprof/goroutine?debug=1", nil))
+	if d.unheeded != 0 || !d.deadline.IsZero() {
+		t.Errorf("%d writes wait for ever; the connection's deadline is %v", d.unheeded, d.deadline)
 	}
 }
 

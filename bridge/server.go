@@ -238,10 +238,10 @@ func (s *Server) routes(assets map[string]asset) http.Handler {
 	mux.HandleFunc("GET /healthz", s.healthz)
 	mux.HandleFunc("GET /readyz", s.readyz)
 	if s.metrics != nil {
-		mux.Handle("GET /metrics", g.scrape(s.metrics.Handler(s.log)))
+		mux.Handle("GET /metrics", g.scrape(uncached(s.metrics.Handler(s.log))))
 	}
 	if s.opts.Debug {
-		mux.Handle("GET /debug/pprof/", g.debug(profiles()))
+		mux.Handle("GET /debug/pprof/", g.debug(uncached(profiles())))
 	}
 	mux.HandleFunc("/", s.notFound)
 	return g.host(mux)

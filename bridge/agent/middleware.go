@@ -28,6 +28,7 @@ func (s *session) middleware(next mcp.MethodHandler) mcp.MethodHandler {
 				return next(ctx, method, req)
 			}
 			if err := s.ensureOpen(); err != nil {
+				s.h.counts.refuse(tooManySessions)
 				s.log().Warn("MCP request refused", "err", err)
 				return nil, refusal(err)
 			}
