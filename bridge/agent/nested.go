@@ -153,6 +153,17 @@ func (c can) check(agent tenant.Agent, q mcp.InputRequest) error {
 	return fmt.Errorf("%T can't be asked", q)
 }
 
+// kindOf is the kind of a question in MCP's form.
+func kindOf(q mcp.InputRequest) tenant.AskKind {
+	switch q.(type) {
+	case *mcp.ElicitParams:
+		return tenant.Elicit
+	case *mcp.CreateMessageWithToolsParams:
+		return tenant.Sample
+	}
+	return tenant.ListRoots
+}
+
 // checkSample refuses what no model can be asked (MCP, client features, sampling).
 func checkSample(q *mcp.CreateMessageWithToolsParams) error {
 	if len(q.Messages) == 0 {

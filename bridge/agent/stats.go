@@ -5,8 +5,6 @@ import (
 	"errors"
 	"sync/atomic"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
-
 	"jsbridge/tenant"
 )
 
@@ -140,17 +138,6 @@ func (c *counts) all(q *questions, f fate) {
 	for _, question := range q.requests {
 		c.question(kindOf(question), f)
 	}
-}
-
-// kindOf is the kind of a question in MCP's form.
-func kindOf(q mcp.InputRequest) tenant.AskKind {
-	switch q.(type) {
-	case *mcp.ElicitParams:
-		return tenant.Elicit
-	case *mcp.CreateMessageWithToolsParams:
-		return tenant.Sample
-	}
-	return tenant.ListRoots
 }
 
 // fateOf is what became of a question that the client was asked.
