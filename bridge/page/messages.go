@@ -71,7 +71,7 @@ func (s *socket) handle(f frame, data []byte) error {
 			return err
 		}
 		if id == "" {
-			s.log().Debug("page log", "level", l.Level, "data", manifest.Clean(string(l.Data), maxNote, false))
+			s.log().Debug("page log", "page_level", l.Level, "data", manifest.Clean(string(l.Data), maxNote, false))
 			return nil
 		}
 		return s.count(id, s.link.Say(id, tenant.Event{Log: &l}))
