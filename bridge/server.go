@@ -20,10 +20,12 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"jsbridge/bridge/agent"
 	"jsbridge/bridge/dashboard"
+	"jsbridge/bridge/metrics"
 	"jsbridge/bridge/page"
 	"jsbridge/bridge/state"
 	"jsbridge/manifest"
@@ -62,6 +64,9 @@ type Options struct {
 	AllowOrigins []string
 	// Redact keeps calls' arguments and results out of the dashboard's journal.
 	Redact bool
+	// Metrics serves /metrics, for Prometheus; Debug serves Go's profiles under
+	// /debug/pprof/, to programs on this machine.
+	Metrics, Debug bool
 
 	Tenant tenant.Options
 	Page   page.Options
@@ -77,6 +82,7 @@ type Server struct {
 	pages     *page.Handler
 	agents    *agent.Handler
 	dashboard *dashboard.Handler
+	metrics   *metrics.Metrics // nil without Options.Metrics
 	http      *http.Server
 	listeners []net.Listener
 
@@ -88,6 +94,7 @@ type Server struct {
 	failed   chan error // a listener's unexpected end
 
 	startOnce, stopOnce sync.Once
+	started, stopping   atomic.Bool
 	stopErr             error
 }
 
@@ -142,7 +149,14 @@ func New(ctx context.Context, opts Options) (*Server, error) {
 	opts.Tenant.IsWorkspace = file.IsWorkspace
 	opts.Tenant.Reserved = agent.IsBuiltin
 	journal := dashboard.NewJournal(opts.Redact)
-	opts.Tenant.Observer = journal
+	if opts.Metrics {
+		s.metrics = metrics.New(opts.Version, metrics.Sources{
+			// Nobody scrapes before all of them are there.
+			Census: func() tenant.Census { return s.registry.Census() }, Agents: func() agent.Stats { return s.agents.Stats() },
+			Pages: func() page.Stats { return s.pages.Stats() }, DashboardStreams: func() int { return s.dashboard.Streams() },
+		})
+	}
+	opts.Tenant.Observer = observe(journal, s.metrics, opts.Logger)
 	s.registry = tenant.NewRegistry(opts.Tenant)
 	opts.Agent.Workspace = file.Workspace
 	opts.Page.RefuseCode = opts.Tenant.PageCode == tenant.RefuseCode
@@ -201,7 +215,7 @@ var scripts = []string{"main.js", "extras.js", "connect.js", "tool-bus.js", "cli
 
 // routes is the whole route table.
 func (s *Server) routes(assets map[string]asset) http.Handler {
-	g := &guard{allowHosts: make(map[string]bool), token: s.opts.Token, pageToken: rand.Text(), log: s.log}
+	g := &guard{allowHosts: make(map[string]bool), token: s.opts.Token, pageToken: rand.Text(), log: s.log, metrics: s.metrics}
 	for _, h := range s.opts.AllowHosts {
 		g.allowHosts[hostName(h)] = true
 	}
@@ -222,6 +236,13 @@ func (s *Server) routes(assets map[string]asset) http.Handler {
 	mux.Handle("GET /index.js", assets["/index.js"].own())
 	mux.Handle("GET /index.css", assets["/index.css"].own())
 	mux.HandleFunc("GET /healthz", s.healthz)
+	mux.HandleFunc("GET /readyz", s.readyz)
+	if s.metrics != nil {
+		mux.Handle("GET /metrics", g.scrape(uncached(s.metrics.Handler(s.log))))
+	}
+	if s.opts.Debug {
+		mux.Handle("GET /debug/pprof/", g.debug(uncached(profiles())))
+	}
 	mux.HandleFunc("/", s.notFound)
 	return g.host(mux)
 }
@@ -256,16 +277,6 @@ func (b *timedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-type health struct {
-	Name    string `json:"name"`
-	Version string `json:"version"`
-}
-
-func (s *Server) healthz(w http.ResponseWriter, _ *http.Request) {
-	w.Header().Set("Content-Type", "application/json")
-	fmt.Fprintf(w, "{\"name\":\"jsbridge\",\"version\":%q}\n", s.opts.Version)
-}
-
 // notFound answers in JSON: MCP clients look for signs of a sign-in under
 // /.well-known, and take a page there for one.
 func (s *Server) notFound(w http.ResponseWriter, r *http.Request) {
@@ -282,6 +293,7 @@ func (s *Server) Port() int { return s.listeners[0].Addr().(*net.TCPAddr).Port }
 // Start begins to serve. Calling it again does nothing.
 func (s *Server) Start() {
 	s.startOnce.Do(func() {
+		s.started.Store(true)
 		for _, l := range s.listeners {
 			s.serving.Add(1)
 			go func() {
@@ -313,6 +325,7 @@ func (s *Server) Stop(ctx context.Context) error {
 }
 
 func (s *Server) stop(ctx context.Context) error {
+	s.stopping.Store(true)
 	s.endWatch()
 	s.watching.Wait()
 	s.registry.Drain()

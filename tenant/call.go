@@ -40,6 +40,8 @@ type Call struct {
 	// MCP session that calls, by an id that is no secret; both for the
 	// [Observer]. Without Shown it is told the page's own name.
 	Shown, Session string
+
+	trace Trace // nil: nobody observes
 }
 
 type outcome struct {
@@ -98,7 +100,7 @@ func (p *Page) send(ctx context.Context, t target, c Call) (Answer, error) {
 	r.calls.Add(1)
 	defer r.callEnded()
 	if r.draining.Load() {
-		return Answer{}, &CallError{Kind: ServerStopping}
+		return Answer{}, &CallError{Kind: ServerStopping, Page: p.id}
 	}
 	p.tenant.touch()
 	if t.timeout == 0 {
@@ -108,11 +110,11 @@ func (p *Page) send(ctx context.Context, t target, c Call) (Answer, error) {
 	for {
 		l, err := p.awaitLink(ctx, t, deadline)
 		if err != nil {
-			return Answer{}, inView(err, c)
+			return Answer{}, p.inView(err, c)
 		}
 		out, err := l.run(ctx, t, c, deadline)
 		if err != nil {
-			return Answer{}, inView(err, c)
+			return Answer{}, p.inView(err, c)
 		}
 		if !out.again {
 			return out.answer, nil
@@ -121,12 +123,13 @@ func (p *Page) send(ctx context.Context, t target, c Call) (Answer, error) {
 }
 
 // inView names page and tool as the caller knows them.
-func inView(err error, c Call) error {
+func (p *Page) inView(err error, c Call) error {
 	var ce *CallError
 	if !errors.As(err, &ce) {
 		return err
 	}
 	named := *ce
+	named.Page = p.id
 	if c.Prefix != "" && ce.page.prefix != "" {
 		named.page.prefix = c.Prefix
 	}
@@ -191,7 +194,6 @@ func (p *Page) awaitLink(ctx context.Context, t target, deadline time.Time) (*Li
 
 // run sends the call on this link and waits.
 func (l *Link) run(ctx context.Context, t target, c Call, deadline time.Time) (outcome, error) {
-	opts := &l.reg.opts
 	id, p, err := l.begin(t.name, c.OnAsk != nil)
 	if err != nil {
 		return outcome{}, err
@@ -199,8 +201,21 @@ func (l *Link) run(ctx context.Context, t target, c Call, deadline time.Time) (o
 	if p == nil { // the page has just lost this link
 		return outcome{again: true}, nil
 	}
+	if c.trace != nil {
+		c.trace.Sent(id)
+	}
+	out, err := l.await(ctx, id, p, t, c, deadline)
+	if ce, ok := err.(*CallError); ok { // made for this call alone
+		ce.ID = id
+	}
+	return out, err
+}
+
+// await sends a call whose entry there is, and waits.
+func (l *Link) await(ctx context.Context, id string, p *pending, t target, c Call, deadline time.Time) (outcome, error) {
+	opts := &l.reg.opts
 	sent := l.reg.now()
-	err = l.transport.Call(CallFrame{ID: id, Method: t.method, Tool: t.name, Args: c.Args, Timeout: time.Until(deadline), Progress: c.Progress, Agent: c.Agent, Retry: c.Retry})
+	err := l.transport.Call(CallFrame{ID: id, Method: t.method, Tool: t.name, Args: c.Args, Timeout: time.Until(deadline), Progress: c.Progress, Agent: c.Agent, Retry: c.Retry})
 	if err != nil {
 		if _, taken := l.take(id); taken == nil {
 			return outcome{}, &CallError{Kind: NotSent, tool: t.name, page: l.name(), cause: err}

@@ -117,6 +117,7 @@ func (l *Link) adoptLocked(label string) (after func()) {
 			}
 			ended := p.goneLocked()
 			q.stopGraceLocked()
+			t.reg.reconnects.Add(1)
 			l.page = q
 			q.attachLocked(l)
 			return func() {

@@ -19,6 +19,10 @@ type Observer interface {
 
 // A Trace hears of one call, in the goroutine that makes it.
 type Trace interface {
+	// Sent tells under which id the page is about to be sent the call; more than
+	// once when a page came back that had certainly not taken it. A call that
+	// never gets so far has none.
+	Sent(id string)
 	Progress(Progress)
 	// End comes last, once. What the answer holds is not changed afterwards.
 	End(Answer, error)
@@ -67,6 +71,7 @@ func (p *Page) observed(ctx context.Context, t target, c Call) (Answer, error) {
 		b.Name = c.Shown
 	}
 	trace, listens := o.Call(ctx, b)
+	c.trace = trace
 	c.Progress = c.Progress || listens
 	hear := c.OnEvent
 	c.OnEvent = func(e Event) {

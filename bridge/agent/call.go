@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -35,9 +36,10 @@ func (s *session) callPage(ctx context.Context, req *mcp.CallToolRequest, name s
 		return nil, err
 	}
 	if !begun {
-		var refused *mcp.CallToolResult
+		var refused *refusedCall
 		if c, refused = s.prepare(r, name, args); refused != nil {
-			return refused, nil
+			refused.count.Add(1)
+			return failure(refused.why), nil
 		}
 	}
 	out, err := s.run(r, c.errand)
@@ -51,19 +53,25 @@ type pageCall struct {
 	errand
 }
 
+// refusedCall is one that can't be made.
+type refusedCall struct {
+	why   string
+	count *atomic.Uint64 // of its kind
+}
+
 // prepare finds the tool and checks its arguments.
-func (s *session) prepare(r *request, name string, args json.RawMessage) (c pageCall, refused *mcp.CallToolResult) {
+func (s *session) prepare(r *request, name string, args json.RawMessage) (c pageCall, refused *refusedCall) {
 	entry, ok := s.view.Snapshot().Find(name)
 	var checked json.RawMessage
 	switch {
 	case !ok && s.waits(r): // its page has gone, which the call that waits knows best
 		entry.Tool = &manifest.Tool{Name: name}
 	case !ok:
-		return c, failure(s.noSuchTool(name))
+		return c, &refusedCall{s.noSuchTool(name), &s.h.counts.unknownCalls}
 	default:
 		var err error
 		if checked, err = entry.Tool.CheckArguments(args); err != nil {
-			return c, failure(fmt.Sprintf("%s was not called: %v", name, err))
+			return c, &refusedCall{fmt.Sprintf("%s was not called: %v", name, err), &s.h.counts.wrongCalls}
 		}
 	}
 	return pageCall{name, entry, errand{label: entry.Label, origin: entry.Origin, target: "tool " + name, do: func(ctx context.Context, c tenant.Call) (tenant.Answer, error) {
@@ -131,12 +139,12 @@ func (s *session) failed(name string, err error) *mcp.CallToolResult {
 	var ce *tenant.CallError
 	switch {
 	case errors.As(err, &ce):
-		s.h.log.Warn("call failed", "tool", name, "err", err)
+		s.logOf(err).Warn("call failed", "tool", name, "err", err)
 		return failure(ce.Error())
 	case errors.Is(err, context.Canceled): // by the client: nobody reads this
 		return failure(fmt.Sprintf("%s was cancelled: %v", name, err))
 	}
-	s.h.log.Warn("call failed", "tool", name, "err", manifest.Clean(err.Error(), 256, false))
+	s.log().Warn("call failed", "tool", name, "err", manifest.Clean(err.Error(), 256, false))
 	return failure(fmt.Sprintf("%s failed: %v", name, err))
 }
 
@@ -145,7 +153,7 @@ func (s *session) protocolError(name string, err error) error {
 	if err := s.forClient(err); err != nil {
 		return err
 	}
-	s.h.log.Warn("call failed", "name", manifest.Clean(name, 256, false), "err", manifest.Clean(err.Error(), 256, false))
+	s.logOf(err).Warn("call failed", "name", manifest.Clean(name, 256, false), "err", manifest.Clean(err.Error(), 256, false))
 	return refusal(err)
 }
 

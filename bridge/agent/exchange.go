@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"time"
 
@@ -84,6 +85,7 @@ func (x *exchange) wait(r *request, e errand) (reply, error) {
 	for {
 		select {
 		case <-x.done: // whatever it had asked
+			x.count(endedFate)
 			clear(x.open)
 		default:
 		}
@@ -104,6 +106,7 @@ func (x *exchange) wait(r *request, e errand) (reply, error) {
 			}
 			q, err := x.s.returned(r, e, x.answer)
 			if err != nil || q != nil {
+				x.s.h.counts.all(q, passedFate)
 				return reply{questions: q}, err
 			}
 			return reply{answer: x.answer}, nil
@@ -144,6 +147,7 @@ func (x *exchange) park(r *request) (*questions, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.parked) >= maxParked || s.ctx.Err() != nil {
+		x.count(refusedFate)
 		for key, open := range x.open {
 			open.ask.Answer(tenant.Answer{Err: pageError(errors.New("too many calls of this workspace wait for answers"))})
 			delete(x.open, key)
@@ -153,7 +157,8 @@ func (x *exchange) park(r *request) (*questions, bool) {
 	s.parked[token] = x
 	x.expiry = time.AfterFunc(time.Until(deadline), func() {
 		if s.unpark(token, x.target) == x {
-			s.h.log.Warn("a call ended: its client did not answer the page's question", "client", nameOf(r.agent))
+			x.count(unansweredFate)
+			x.log().Warn("a call ended: its client did not answer the page's question", "client", nameOf(r.agent))
 			x.cancel(s.h.nobodyAnswered())
 		}
 	})
@@ -179,8 +184,25 @@ func (s *session) unpark(token, target string) *exchange {
 func (x *exchange) take(responses mcp.InputResponseMap) {
 	for key, open := range x.open {
 		if response := responses[key]; response != nil {
-			open.ask.Answer(answered(open.request, response, nil))
+			given := answered(open.request, response, nil)
+			x.s.h.counts.question(open.ask.Kind, fateOfAnswer(given))
+			open.ask.Answer(given)
 			delete(x.open, key)
 		}
+	}
+}
+
+// log is for lines about the call.
+func (x *exchange) log() *slog.Logger {
+	for _, open := range x.open { // they are all of the same call
+		return x.s.logCall(open.ask.Page, open.ask.Call)
+	}
+	return x.s.log()
+}
+
+// count notes what became of all that is open.
+func (x *exchange) count(f fate) {
+	for _, open := range x.open {
+		x.s.h.counts.question(open.ask.Kind, f)
 	}
 }

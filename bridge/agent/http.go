@@ -32,6 +32,7 @@ const jsonHeader = "X-Jsbridge-Json"
 // checked. The path value "key" names a workspace.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if strings.Contains(r.PathValue("key"), ":") { // as in the keys that stand for bearer tokens
+		h.counts.refuse(noSuchWorkspace)
 		writeError(w, http.StatusNotFound, jsonrpc.CodeInvalidRequest, "there is no such workspace: its name is 1 to 64 letters, digits, - and _")
 		return
 	}
@@ -39,7 +40,11 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	r.Header.Del(callHeader)
 	sent := &sentBody{ReadCloser: r.Body}
 	r.Body = sent
-	h.serve(&refuser{ResponseWriter: w, sent: sent}, r)
+	answer := &refuser{ResponseWriter: w, sent: sent}
+	h.serve(answer, r)
+	if answer.status != 0 {
+		h.counts.refuse(invalidRequest)
+	}
 }
 
 func (h *Handler) serve(w *refuser, r *http.Request) {
@@ -55,12 +60,14 @@ func (h *Handler) serve(w *refuser, r *http.Request) {
 		if s == nil || s.key != r.PathValue("key") {
 			// At once, and 404: that is what makes clients initialize again
 			// (MCP 2025-11-25, transports, session management).
+			h.counts.refuse(noSuchSession)
 			writeError(w, http.StatusNotFound, jsonrpc.CodeInvalidRequest, "this session is not known here (jsbridge was restarted, or the session was idle too long); initialize a new one")
 			return
 		}
 	}
 	// The SDK takes what is no date for a version to come.
 	if v := r.Header.Get(versionHeader); v != "" && !slices.Contains(mcp.SupportedProtocolVersions(), v) {
+		h.counts.refuse(unknownVersion)
 		h.refuseVersion(w, r, v)
 		return
 	}
@@ -113,6 +120,7 @@ func (h *Handler) post(sdk http.Handler, w *refuser, r *http.Request) {
 	r.Header.Del(postHeader)
 	if acceptAll(r) {
 		if r.Header.Get(methodHeader) == methodListen {
+			h.counts.refuse(notAcceptable)
 			writeError(w, http.StatusNotAcceptable, jsonrpc.CodeInvalidRequest, methodListen+" is answered with a stream: accept text/event-stream")
 			return
 		}
@@ -135,6 +143,7 @@ func (h *Handler) post(sdk http.Handler, w *refuser, r *http.Request) {
 // lost the old one, whatever the old one's TCP connection believes.
 func (h *Handler) serveStream(w http.ResponseWriter, r *http.Request, s *session) {
 	if s == nil {
+		h.counts.refuse(sessionMissing)
 		writeError(w, http.StatusBadRequest, jsonrpc.CodeInvalidRequest, "GET opens the stream of a session: send its Mcp-Session-Id (this is the MCP endpoint, to be used by an MCP client)")
 		return
 	}
@@ -142,6 +151,8 @@ func (h *Handler) serveStream(w http.ResponseWriter, r *http.Request, s *session
 	// Streams have no event store: after a reconnect the list is compared
 	// instead of replayed.
 	r.Header.Del("Last-Event-ID")
+	h.counts.streams.Add(1)
+	defer h.counts.streams.Add(-1)
 	st := newStream(w, r, h.opts.KeepAlive)
 	st.opened = s.teller.changed
 	defer close(st.gone)

@@ -24,9 +24,11 @@ func (s *session) getPrompt(ctx context.Context, req *mcp.GetPromptRequest) (*mc
 	case !ok && s.waits(r): // its page has gone, which the call that waits knows best
 		entry.Prompt = &manifest.Prompt{Name: name}
 	case !ok:
+		s.h.counts.unknownCalls.Add(1)
 		return nil, invalidParams("the prompt %.80q has gone with its page", name)
 	default:
 		if err := entry.Prompt.CheckArguments(req.Params.Arguments); err != nil {
+			s.h.counts.wrongCalls.Add(1)
 			return nil, invalidParams("%s: %v", name, err)
 		}
 	}

@@ -119,6 +119,7 @@ func (h *Handler) opens(w http.ResponseWriter, r *http.Request) bool {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, h.opts.MaxBody))
 	var tooLarge *http.MaxBytesError
 	if errors.As(err, &tooLarge) {
+		h.counts.refuse(invalidRequest)
 		writeError(w, http.StatusRequestEntityTooLarge, jsonrpc.CodeInvalidRequest, fmt.Sprintf("the request is larger than %d bytes", tooLarge.Limit))
 		return false
 	}
@@ -131,6 +132,7 @@ func (h *Handler) opens(w http.ResponseWriter, r *http.Request) bool {
 	case "", "initialize", "ping", "server/discover":
 		return true
 	}
+	h.counts.refuse(sessionMissing)
 	writeError(w, http.StatusBadRequest, jsonrpc.CodeInvalidRequest, fmt.Sprintf("%.80q needs a session: initialize, then send the Mcp-Session-Id that came with the answer", msg.Method))
 	return false
 }

@@ -59,7 +59,8 @@ func (s *session) refused(r *request, a *tenant.Ask, err error) {
 		r.refused, level = true, slog.LevelWarn
 	}
 	r.mu.Unlock()
-	s.h.log.Log(r.ctx, level, "a page's question was not asked", "kind", a.Kind, "err", manifest.Clean(err.Error(), 256, false))
+	s.h.counts.question(a.Kind, refusedFate)
+	s.logCall(a.Page, a.Call).Log(r.ctx, level, "a page's question was not asked", "kind", a.Kind, "err", manifest.Clean(err.Error(), 256, false))
 	a.Answer(tenant.Answer{Err: pageError(err)})
 }
 
@@ -108,6 +109,7 @@ func (s *session) run(r *request, e errand) (reply, error) {
 			return reply{}, errors.New("the page goes on asking instead of giving a result")
 		}
 		if err := r.mayAsk(); err != nil {
+			s.h.counts.all(q, refusedFate)
 			return reply{}, err
 		}
 		if r.responses, err = s.putAll(r, q); err != nil {
@@ -128,6 +130,7 @@ func (s *session) returned(r *request, e errand, a tenant.Answer) (*questions, e
 	}
 	for _, question := range q.requests {
 		if err := r.check(question, e); err != nil {
+			s.h.counts.question(kindOf(question), refusedFate)
 			return nil, err
 		}
 	}
@@ -243,16 +246,22 @@ func (s *session) ask(ctx context.Context, r *request, e errand, a *tenant.Ask) 
 	ctx, cancel := context.WithTimeoutCause(ctx, s.h.opts.AskTimeout, s.h.nobodyAnswered())
 	defer cancel()
 	var response mcp.InputResponse
-	err = s.h.safely("a page's question", func() (err error) {
+	err = s.safely("a page's question", func() (err error) {
 		response, err = s.put(ctx, q)
 		return err
 	})
 	if err != nil {
 		s.awaitCancelled(ctx, r)
 		if call.Err() != nil { // the page hears that its call has ended
+			s.h.counts.question(a.Kind, endedFate)
 			return
 		}
 		err = why(ctx, err)
+		s.h.counts.question(a.Kind, fateOf(err))
+		a.Answer(answered(q, response, err))
+		return
 	}
-	a.Answer(answered(q, response, err))
+	given := answered(q, response, nil)
+	s.h.counts.question(a.Kind, fateOfAnswer(given))
+	a.Answer(given)
 }

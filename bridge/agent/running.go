@@ -45,7 +45,7 @@ func (s *session) prepared(r *request, e errand) (*running, error) {
 // run makes the call and returns when it has ended.
 func (c *running) run() {
 	defer c.cancel(nil)
-	c.err = c.s.h.safely("a page's call", func() (err error) {
+	c.err = c.s.safely("a page's call", func() (err error) {
 		c.answer, err = c.errand.do(c.ctx, c.call)
 		return err
 	})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -67,8 +68,29 @@ func (h *Handler) newSession(key string) *session {
 		s.send = next
 		return next
 	})
-	s.teller = h.newTeller(s.ctx, s.sendChange, s.sendUpdate)
+	s.teller = s.newTeller(s.ctx, s.sendChange, s.sendUpdate)
 	return s
+}
+
+// log is for lines about this session.
+func (s *session) log() *slog.Logger { return s.h.log.With("session", s.id) }
+
+// logOf is for lines about an error, which may be one of a call of a page.
+func (s *session) logOf(err error) *slog.Logger {
+	var ce *tenant.CallError
+	if !errors.As(err, &ce) {
+		return s.log()
+	}
+	return s.logCall(ce.Page, ce.ID)
+}
+
+// logCall is for lines about a call of a page; id is "" for one that was not sent.
+func (s *session) logCall(page, id string) *slog.Logger {
+	log := s.log().With("connection", page)
+	if id == "" {
+		return log
+	}
+	return log.With("call", id)
 }
 
 // open gives the session its tenant and enters it. Called for initialize.
@@ -129,7 +151,7 @@ func (s *session) newView(changed func()) (*tenant.View, error) {
 		return nil, err
 	}
 	if err != nil {
-		s.h.log.Warn("a workspace will be forgotten when this server ends", "err", err)
+		s.log().Warn("a workspace will be forgotten when this server ends", "err", err)
 	}
 	for {
 		t, err := s.h.registry.OpenWorkspace(id)
@@ -156,7 +178,7 @@ func (s *session) awaitEnd() {
 	s.h.mu.Lock()
 	delete(s.h.sessions, s.ss.ID())
 	s.h.mu.Unlock()
-	s.h.log.Info("session ended", "client", nameOf(agentOf(s.ss.InitializeParams())))
+	s.log().Info("session ended", "client", nameOf(agentOf(s.ss.InitializeParams())))
 }
 
 // close ends the session. The SDK waits for running calls, so they are

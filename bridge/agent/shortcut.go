@@ -83,7 +83,7 @@ func (h *Handler) shortcut(w *refuser, r *http.Request, s *session) (answered bo
 	call.toSDK = func() {
 		defer close(call.served)
 		r.Header.Set(callHeader, string(p.id))
-		_ = h.safely("a call", func() error {
+		_ = s.safely("a call", func() error {
 			h.post(h.classic, w, r)
 			return nil
 		})
@@ -102,7 +102,7 @@ func (h *Handler) shortcut(w *refuser, r *http.Request, s *session) (answered bo
 	}
 	s.forget(string(p.id)) // the client may use the id again once it has the answer
 	var res *mcp.CallToolResult
-	err = h.safely("a call", func() (err error) {
+	err = s.safely("a call", func() (err error) {
 		res, err = s.conclude(req, c, reply{answer: call.answer}, call.err)
 		return err
 	})

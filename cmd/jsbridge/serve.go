@@ -22,13 +22,13 @@ import (
 // configure.
 func serveCommand() *cobra.Command {
 	opts := bridge.Options{Version: buildVersion()}
-	var level, pageCode string
+	var level, format, pageCode string
 	c := &cobra.Command{
 		Use:   "serve",
 		Short: "serves pages and MCP clients (the default)",
 		Args:  noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			log, err := newLogger(c.ErrOrStderr(), level)
+			log, err := newLogger(c.ErrOrStderr(), level, format)
 			if err != nil {
 				return err
 			}
@@ -62,7 +62,10 @@ func serveCommand() *cobra.Command {
 	f.StringVar(&pageCode, "page-code", string(tenant.AllowCode), "what becomes of code that an agent registers in a page: allow, ask (the user, in the tab) or off")
 	f.BoolVar(&opts.Redact, "redact", false, "keeps arguments and results of calls out of the dashboard's log")
 	stateFlag(f, &opts.State)
-	f.StringVar(&level, "log-level", "info", "debug, info, warn or error")
+	f.BoolVar(&opts.Metrics, "metrics", false, "serves /metrics for Prometheus")
+	f.BoolVar(&opts.Debug, "debug", false, "serves Go's profiles under /debug/pprof/, to programs on this machine")
+	f.StringVar(&level, "log-level", "info", "debug, info, warn or error; debug has a line for each call's begin and end")
+	f.StringVar(&format, "log-format", "text", "text, or json: one object a line")
 	f.DurationVar(&opts.Tenant.CallTimeout, "call-timeout", tenant.DefaultCallTimeout, "limit of a call whose tool sets no timeoutMs")
 	f.DurationVar(&opts.Agent.AskTimeout, "ask-timeout", agent.DefaultAskTimeout, "how long a page's question to the agent's user or model may stay unanswered")
 	f.DurationVar(&opts.Tenant.ReconnectGrace, "reconnect-grace", tenant.DefaultReconnectGrace, "how long a page that lost its connection keeps its place")
