@@ -45,7 +45,7 @@ func rawDial(t *testing.T, url, query string, frames ...string) (net.Conn, *bufi
 
 func TestWhatComesWithTheHandshakeIsNotLost(t *testing.T) {
 	s := newSide(t, Options{}, tenant.Options{})
-	rawDial(t, s.url, "v=1&tenant="+s.ID(), `{"type":"register_tools","appLabel":"early","tools":[{"name":"x","description":"`+strings.Repeat("d", 3000)+`"}]}`)
+	rawDial(t, s.url, "v=1&tenant="+s.ID(), `{"type":"register_tools","appLabel":"early","tools":[{"name":"x","description":"`+strings.Repeat("d", 3*socketBuffer)+`"}]}`)
 	s.waitFor("early__x", func() bool { _, ok := s.Snapshot().Find("early__x"); return ok })
 }
 

@@ -9,9 +9,11 @@
 package page
 
 import (
+	"bufio"
 	"context"
 	"log/slog"
 	"maps"
+	"net"
 	"net/http"
 	"net/netip"
 	"runtime/debug"
@@ -129,7 +131,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	// A session tenant's id is a capability, so any origin that holds one may
 	// join; where a name is enough, the registry holds foreign origins back.
-	ws, err := websocket.Accept(w, r, &websocket.AcceptOptions{InsecureSkipVerify: true, CompressionMode: websocket.CompressionDisabled})
+	ws, err := websocket.Accept(lean{w}, r, &websocket.AcceptOptions{InsecureSkipVerify: true, CompressionMode: websocket.CompressionDisabled})
 	if err != nil {
 		h.log.Warn("page refused", "origin", clip(origin), "err", err) // Accept has answered
 		return
@@ -168,6 +170,22 @@ func (s *socket) serve(connect tenant.Connect, j tenant.Joining) {
 	h.log.Info("page connected", "connection", link.ID(), "origin", clip(s.origin))
 	s.greet(connect)
 	s.read()
+}
+
+// lean gives a socket small buffers: those of net/http have 4 KB each, and most messages
+// fit into these; larger ones go past them.
+type lean struct{ http.ResponseWriter }
+
+// socketBuffer is the size of a socket's two buffers, in bytes.
+const socketBuffer = 1 << 10
+
+// Hijack implements http.Hijacker.
+func (l lean) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	conn, rw, err := http.NewResponseController(l.ResponseWriter).Hijack()
+	if err != nil || rw.Reader.Buffered() > 0 { // a peer that spoke before its turn must not lose what it said
+		return conn, rw, err
+	}
+	return conn, bufio.NewReadWriter(bufio.NewReaderSize(conn, socketBuffer), bufio.NewWriterSize(conn, socketBuffer)), nil
 }
 
 // isRemote tells a peer on another machine, whose word on its origin proves
