@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -40,9 +42,38 @@ func loadAverage() string {
 	return one
 }
 
-// cpuTime is what a process has used so far, of all its threads; 0 where there
-// is no /proc.
+// family is a process and those that it started, as far as /proc tells. A peer's
+// server may be a child of its launcher.
+func family(pid int) []int {
+	all := []int{pid}
+	for i := 0; i < len(all); i++ {
+		lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", all[i])) // by the thread that started them
+		for _, list := range lists {
+			text, err := os.ReadFile(list)
+			if err != nil {
+				continue // it has ended
+			}
+			for child := range strings.FieldsSeq(string(text)) {
+				if n, err := strconv.Atoi(child); err == nil && !slices.Contains(all, n) {
+					all = append(all, n)
+				}
+			}
+		}
+	}
+	return all
+}
+
+// cpuTime is what a process and those that it started have used so far, of all
+// their threads; 0 where there is no /proc.
 func cpuTime(pid int) time.Duration {
+	var sum time.Duration
+	for _, p := range family(pid) {
+		sum += ownCPUTime(p)
+	}
+	return sum
+}
+
+func ownCPUTime(pid int) time.Duration {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return 0
@@ -62,15 +93,28 @@ func cpuTime(pid int) time.Duration {
 	return time.Duration(user+system) * (time.Second / 100)
 }
 
-// residentMemory is what a process has in memory, in bytes; 0 where there is no
-// /proc.
-func residentMemory(pid int) int64 {
+// residentMemory is what a process and those that it started have in memory, in
+// bytes; 0 where there is no /proc.
+func residentMemory(pid int) int64 { return memoryOf(pid, "VmRSS:") }
+
+// peakMemory is the most that each of them has had.
+func peakMemory(pid int) int64 { return memoryOf(pid, "VmHWM:") }
+
+func memoryOf(pid int, field string) int64 {
+	var sum int64
+	for _, p := range family(pid) {
+		sum += ownMemory(p, field)
+	}
+	return sum
+}
+
+func ownMemory(pid int, field string) int64 {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
 		return 0
 	}
 	for line := range strings.Lines(string(status)) {
-		if size, ok := strings.CutPrefix(line, "VmRSS:"); ok {
+		if size, ok := strings.CutPrefix(line, field); ok {
 			kilobytes, err := strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(size), "kB")), 10, 64)
 			if err != nil {
 				return 0
