@@ -9,7 +9,8 @@
 // The yardsticks are not imitations of jsbridge: no sessions of pages, no
 // checks, no limits. The floor is what the hops cost on this machine today, and
 // bare is what MCP adds to it. Absolute figures depend on the machine and on
-// its other users, so the three take turns and the verdict is about ratios.
+// its other users, so the three take turns, another one first in each round, and
+// the verdict is about ratios.
 // With the variable BENCH_PEER, an executable or a command line of any server
 // that takes pages of the older protocol, that server takes its turn as well.
 //
@@ -212,7 +213,7 @@ func (r *results) measureCalls(c *crew, f field, progress io.Writer) error {
 		l := level{inFlight: n, bytes: bytes, samples: make(map[string][]sample)}
 		for round := range r.rounds {
 			fmt.Fprintf(progress, "bench: %s, round %d of %d\n", l.label(), round+1, r.rounds)
-			for _, t := range targets {
+			for _, t := range inTurn(targets, round) {
 				s, err := measure(c.ctx, t, n, r.duration, calling(t.tool, bytes))
 				if err != nil {
 					return fmt.Errorf("%s, %s: %w", t.name, l.label(), err)
