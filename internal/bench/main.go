@@ -139,6 +139,7 @@ func run(ctx context.Context, o options, progress io.Writer) (_ *results, err er
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
+	loadBefore := loadAverage() // before the compiler's
 	fmt.Fprintln(progress, "bench: building jsbridge")
 	binary, err := rig.Build(ctx, dir)
 	if err != nil {
@@ -156,7 +157,7 @@ func run(ctx context.Context, o options, progress io.Writer) (_ *results, err er
 			err = fmt.Errorf("%w (%v)", cause, err)
 		}
 	}()
-	res := &results{options: o, date: time.Now(), version: string(bytes.TrimSpace(version)), machine: describeMachine()}
+	res := &results{options: o, date: time.Now(), version: string(bytes.TrimSpace(version)), machine: describeMachine(), loadBefore: loadBefore}
 	if o.board.pages > 0 {
 		if res.boards, err = measureDashboard(c, binary, o.board, progress); err != nil {
 			return nil, fmt.Errorf("dashboards: %w", err)
