@@ -63,7 +63,7 @@ func main() {
 	output := flag.String("o", "", "file to write the report to, besides stdout")
 	markdown := flag.String("markdown", "", "Markdown file in which the report replaces what is between the lines\n"+figuresBegin+" and "+figuresEnd)
 	flag.Parse()
-	o.memory.rounds, o.memory.still = o.rounds, 2*time.Second
+	o.memory.rounds, o.memory.still = min(o.rounds, 5), 2*time.Second // it varies little
 	o.board = boardOptions{pages: o.board.pages, tools: 50, rate: 500, rounds: o.rounds, each: o.duration}
 	if err := o.check(); err != nil || flag.NArg() > 0 {
 		fmt.Fprintf(os.Stderr, "bench: %v\n", cmp.Or(err, errors.New("there are no arguments")))
