@@ -51,7 +51,7 @@ func measureLists(c *crew, f field, o options, progress io.Writer) (*lists, erro
 	targets = append(targets, same)
 	for round := range o.rounds {
 		fmt.Fprintf(progress, "bench: a list of %d tools, round %d of %d\n", o.listed, round+1, o.rounds)
-		for _, t := range targets {
+		for _, t := range inTurn(targets, round) {
 			s, err := measure(c.ctx, t, 1, o.duration, listing(o.listed))
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", t.name, err)

@@ -27,12 +27,17 @@ func describeMachine() string {
 	if release, err := os.ReadFile("/proc/sys/kernel/osrelease"); err == nil {
 		kernel = " " + strings.TrimSpace(string(release))
 	}
-	return fmt.Sprintf("%s, GOMAXPROCS %d, %s, %s/%s%s, load average %s before",
-		cpu, runtime.GOMAXPROCS(0), runtime.Version(), runtime.GOOS, runtime.GOARCH, kernel, loadAverage())
+	return fmt.Sprintf("%s, GOMAXPROCS %d, %s, %s/%s%s",
+		cpu, runtime.GOMAXPROCS(0), runtime.Version(), runtime.GOOS, runtime.GOARCH, kernel)
 }
 
-// loadAverage is that of the last minute: above the number of processors before
-// the run, others were at work.
+// busy tells whether others were at work before the run, which then says little.
+func busy(loadBefore string) bool {
+	load, err := strconv.ParseFloat(loadBefore, 64)
+	return err == nil && load > float64(runtime.GOMAXPROCS(0))/2
+}
+
+// loadAverage is that of the last minute.
 func loadAverage() string {
 	text, err := os.ReadFile("/proc/loadavg")
 	if err != nil {

@@ -9,7 +9,8 @@
 // The yardsticks are not imitations of jsbridge: no sessions of pages, no
 // checks, no limits. The floor is what the hops cost on this machine today, and
 // bare is what MCP adds to it. Absolute figures depend on the machine and on
-// its other users, so the three take turns and the verdict is about ratios.
+// its other users, so the three take turns, another one first in each round, and
+// the verdict is about ratios.
 // With the variable BENCH_PEER, an executable or a command line of any server
 // that takes pages of the older protocol, that server takes its turn as well.
 //
@@ -62,7 +63,7 @@ func main() {
 	output := flag.String("o", "", "file to write the report to, besides stdout")
 	markdown := flag.String("markdown", "", "Markdown file in which the report replaces what is between the lines\n"+figuresBegin+" and "+figuresEnd)
 	flag.Parse()
-	o.memory.rounds, o.memory.still = o.rounds, 2*time.Second
+	o.memory.rounds, o.memory.still = min(o.rounds, 5), 2*time.Second // it varies little
 	o.board = boardOptions{pages: o.board.pages, tools: 50, rate: 500, rounds: o.rounds, each: o.duration}
 	if err := o.check(); err != nil || flag.NArg() > 0 {
 		fmt.Fprintf(os.Stderr, "bench: %v\n", cmp.Or(err, errors.New("there are no arguments")))
@@ -138,6 +139,7 @@ func run(ctx context.Context, o options, progress io.Writer) (_ *results, err er
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
+	loadBefore := loadAverage() // before the compiler's
 	fmt.Fprintln(progress, "bench: building jsbridge")
 	binary, err := rig.Build(ctx, dir)
 	if err != nil {
@@ -155,7 +157,7 @@ func run(ctx context.Context, o options, progress io.Writer) (_ *results, err er
 			err = fmt.Errorf("%w (%v)", cause, err)
 		}
 	}()
-	res := &results{options: o, date: time.Now(), version: string(bytes.TrimSpace(version)), machine: describeMachine()}
+	res := &results{options: o, date: time.Now(), version: string(bytes.TrimSpace(version)), machine: describeMachine(), loadBefore: loadBefore}
 	if o.board.pages > 0 {
 		if res.boards, err = measureDashboard(c, binary, o.board, progress); err != nil {
 			return nil, fmt.Errorf("dashboards: %w", err)
@@ -212,7 +214,7 @@ func (r *results) measureCalls(c *crew, f field, progress io.Writer) error {
 		l := level{inFlight: n, bytes: bytes, samples: make(map[string][]sample)}
 		for round := range r.rounds {
 			fmt.Fprintf(progress, "bench: %s, round %d of %d\n", l.label(), round+1, r.rounds)
-			for _, t := range targets {
+			for _, t := range inTurn(targets, round) {
 				s, err := measure(c.ctx, t, n, r.duration, calling(t.tool, bytes))
 				if err != nil {
 					return fmt.Errorf("%s, %s: %w", t.name, l.label(), err)

@@ -18,7 +18,7 @@ type memoryOptions struct {
 
 const (
 	memoryCallers = 16
-	memoryPoll    = 100 * time.Millisecond
+	memoryPoll    = 100 * time.Millisecond // how exact the times are
 
 	// What counts as unchanged, and as back to idle.
 	memoryStill = 1.01
@@ -36,38 +36,51 @@ type footprint struct {
 }
 
 // measureMemory has each target's tool called with long arguments, and watches how
-// its memory grows and comes back. They are called in turn and watched together. It
-// gives nothing where memory is not known.
+// its memory grows and comes back. They are called in turn, and watched while others
+// are called, since that can take minutes. It gives nothing where memory is not known.
 func measureMemory(c *crew, f field, o options, progress io.Writer) (map[string][]footprint, error) {
-	all := make(map[string][]footprint)
+	type watched struct {
+		*target
+		footprint
+		err error
+	}
+	var all []*watched
+	var watchers sync.WaitGroup
+	ctx, cancel := context.WithCancel(c.ctx)
+	defer watchers.Wait()
+	defer cancel()
 	for round := range o.memory.rounds {
 		fmt.Fprintf(progress, "bench: memory, round %d of %d\n", round+1, o.memory.rounds)
-		targets, err := f.openAll(c, f.names(bare))
-		if err != nil {
-			return nil, err
-		}
-		if residentMemory(targets[0].server.pid) == 0 {
-			return nil, nil
-		}
-		prints := make([]footprint, len(targets))
-		var watched sync.WaitGroup
-		errs := make([]error, len(targets))
-		for i, t := range targets {
-			if prints[i], err = t.burden(c.ctx, o); err != nil {
-				return nil, fmt.Errorf("%s: %w", t.name, err)
+		for _, name := range inTurn(f.names(bare), round) {
+			t, err := f.open(c, name)
+			if err != nil {
+				return nil, err
 			}
-			watched.Go(func() { errs[i] = prints[i].watch(c.ctx, t.server.pid, o.memory.settle) })
-		}
-		watched.Wait()
-		for i, t := range targets {
-			if errs[i] != nil {
-				return nil, fmt.Errorf("%s: %w", t.name, errs[i])
+			if residentMemory(t.server.pid) == 0 {
+				t.stop()
+				return nil, nil
 			}
-			all[t.name] = append(all[t.name], prints[i])
-			t.stop()
+			w := &watched{target: t}
+			if w.footprint, err = t.burden(c.ctx, o); err != nil {
+				return nil, fmt.Errorf("%s: %w", name, err)
+			}
+			watchers.Go(func() {
+				w.err = w.watch(ctx, t.server.pid, o.memory.settle)
+				t.stop()
+			})
+			all = append(all, w)
 		}
 	}
-	return all, nil
+	fmt.Fprintf(progress, "bench: memory, for %s at most until it is back\n", o.memory.settle)
+	watchers.Wait()
+	prints := make(map[string][]footprint)
+	for _, w := range all {
+		if w.err != nil {
+			return nil, fmt.Errorf("%s: %w", w.name, w.err)
+		}
+		prints[w.name] = append(prints[w.name], w.footprint)
+	}
+	return prints, nil
 }
 
 // burden waits until the target is idle and makes the calls.

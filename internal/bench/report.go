@@ -24,25 +24,29 @@ func (l level) label() string { return fmt.Sprintf("%s calls, %d in flight", l.s
 
 type results struct {
 	options
-	date                        time.Time
-	version, machine, loadAfter string
-	peerName                    string // as it says itself
-	levels                      []level
-	changes                     changes
-	lists                       *lists // nil: left out
-	starts                      map[string][]time.Duration
-	memory                      map[string][]footprint // nil: left out, or not known
-	sizes                       []size
-	roots                       *roots  // nil: left out
-	boards                      *boards // likewise
+	date                  time.Time
+	version, machine      string
+	loadBefore, loadAfter string // of the machine
+	peerName              string // as it says itself
+	levels                []level
+	changes               changes
+	lists                 *lists // nil: left out
+	starts                map[string][]time.Duration
+	memory                map[string][]footprint // nil: left out, or not known
+	sizes                 []size
+	roots                 *roots  // nil: left out
+	boards                *boards // likewise
 }
 
 func (r *results) report() *report {
 	rep := &report{facts: []string{
 		"date:    " + r.date.Format(time.DateOnly),
-		fmt.Sprintf("machine: %s, %s after", r.machine, r.loadAfter),
+		fmt.Sprintf("machine: %s, load average %s before, %s after", r.machine, r.loadBefore, r.loadAfter),
 		"server:  " + r.version,
 	}}
+	if busy(r.loadBefore) {
+		rep.facts = append(rep.facts, "BUSY:    others were at work on this machine: these figures, ratios included, say little")
+	}
 	if r.onlyBoard {
 		rep.tables = append(rep.tables, r.boardTable())
 		return rep

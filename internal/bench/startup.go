@@ -17,8 +17,8 @@ const dialEvery = time.Millisecond / 2
 func measureStarts(c *crew, f field, count int, progress io.Writer) (map[string][]time.Duration, error) {
 	fmt.Fprintf(progress, "bench: %d starts\n", count)
 	starts := make(map[string][]time.Duration)
-	for range count {
-		for _, name := range f.names(bare) {
+	for round := range count {
+		for _, name := range inTurn(f.names(bare), round) {
 			took, err := f.firstAnswer(c, name)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", name, err)

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -34,6 +35,13 @@ func (f field) names(yardsticks ...string) []string {
 		names = append(names, peer)
 	}
 	return names
+}
+
+// inTurn has another one first in each round, so that none is always measured after
+// the same other.
+func inTurn[T any](all []T, round int) []T {
+	first := round % len(all)
+	return slices.Concat(all[first:], all[:first])
 }
 
 // start starts a server on a port of localhost; 0 takes a free one. It does not
