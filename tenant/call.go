@@ -290,7 +290,8 @@ func (l *Link) begin(tool string, asks bool) (string, *pending, error) {
 		return "", nil, &CallError{Kind: TooBusy, tool: tool, most: most}
 	}
 	l.sent++
-	id := strconv.FormatUint(l.serial, 10) + "-" + strconv.FormatUint(l.sent, 10)
+	var digits [48]byte
+	id := string(strconv.AppendUint(append(strconv.AppendUint(digits[:0], l.serial, 10), '-'), l.sent, 10))
 	p := &pending{done: make(chan outcome, 1), events: make(chan Event, eventsKept)}
 	if asks {
 		p.asks = make(chan *Ask, MaxAsks)

@@ -51,6 +51,8 @@ type ToolChange struct {
 	Agent       Agent
 }
 
+var errFailed = errors.New("jsbridge failed, see its log")
+
 // errCancelled ends a call from outside.
 var errCancelled = errors.New("the user cancelled this call in jsbridge's dashboard")
 
@@ -82,7 +84,7 @@ func (p *Page) observed(ctx context.Context, t target, c Call) (Answer, error) {
 			hear(e)
 		}
 	}
-	a, err := Answer{}, errors.New("jsbridge failed, see its log") // what stays of a panic
+	a, err := Answer{}, errFailed // what stays of a panic
 	defer func() { trace.End(a, err) }()
 	a, err = p.send(ctx, t, c)
 	return a, err

@@ -16,10 +16,7 @@ func appendResult(b []byte, r *mcp.CallToolResult) ([]byte, error) {
 		return append(b, raw...), err
 	}
 	b = append(b, `{"content":[{"type":"text","text":`...)
-	b, err := json.Append(b, text, 0)
-	if err != nil {
-		return b, err
-	}
+	b = json.AppendEscape(b, text, 0)
 	b = append(b, `}]`...)
 	if structured != nil {
 		b = append(b, `,"structuredContent":`...)

@@ -36,28 +36,42 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		writeError(w, http.StatusNotFound, jsonrpc.CodeInvalidRequest, "there is no such workspace: its name is 1 to 64 letters, digits, - and _")
 		return
 	}
-	r.Header.Set(baseHeader, "http://"+r.Host)
 	r.Header.Del(callHeader)
-	sent := &sentBody{ReadCloser: r.Body}
-	r.Body = sent
-	answer := &refuser{ResponseWriter: w, sent: sent}
-	h.serve(answer, r)
-	if answer.status != 0 {
-		h.counts.refuse(invalidRequest)
-	}
-}
-
-func (h *Handler) serve(w *refuser, r *http.Request) {
-	id := r.Header.Get(sessionHeader)
-	h.mu.Lock()
-	s := h.sessions[id]
-	h.mu.Unlock()
-	if s == nil && isStateless(r) {
-		h.serveStateless(w, r)
+	s := h.sessionOf(r)
+	here := s != nil && s.key == r.PathValue("key")
+	if here && r.Method == http.MethodPost && h.shortcut(w, r, s) {
 		return
 	}
-	if id != "" {
-		if s == nil || s.key != r.PathValue("key") {
+	answer := h.guarded(w, r)
+	if s == nil && isStateless(r) {
+		h.serveStateless(answer, r)
+		return
+	}
+	h.serve(answer, r, s, here)
+}
+
+// sessionOf finds the session that a request names.
+func (h *Handler) sessionOf(r *http.Request) *session {
+	id := r.Header.Get(sessionHeader)
+	if id == "" {
+		return nil
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.sessions[id]
+}
+
+// guarded makes a request ready for the SDK, and its answer.
+func (h *Handler) guarded(w http.ResponseWriter, r *http.Request) *refuser {
+	r.Header.Set(baseHeader, "http://"+r.Host)
+	sent := &sentBody{ReadCloser: r.Body}
+	r.Body = sent
+	return &refuser{ResponseWriter: w, sent: sent, counts: &h.counts}
+}
+
+func (h *Handler) serve(w *refuser, r *http.Request, s *session, here bool) {
+	if r.Header.Get(sessionHeader) != "" {
+		if !here {
 			// At once, and 404: that is what makes clients initialize again
 			// (MCP 2025-11-25, transports, session management).
 			h.counts.refuse(noSuchSession)
@@ -94,12 +108,7 @@ func (h *Handler) servePost(w *refuser, r *http.Request, s *session) {
 	if s != nil {
 		s.begin()
 		defer s.end()
-		if v := s.protocol(); v != "" && r.Header.Get(versionHeader) == "" {
-			r.Header.Set(versionHeader, v) // the SDK takes none for 2025-03-26
-		}
-		if h.shortcut(w, r, s) {
-			return
-		}
+		s.nameVersion(r)
 	} else {
 		if contentType(r) == "application/json" && !h.opens(w, r) {
 			return

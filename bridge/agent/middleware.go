@@ -1,5 +1,7 @@
 package agent
 
+//lint:file-ignore SA1019 MCP logging works in all versions before 2026-07-28, which clients will speak for long.
+
 import (
 	"context"
 	"fmt"

@@ -18,6 +18,7 @@ import (
 type refuser struct {
 	http.ResponseWriter
 	sent   *sentBody
+	counts *counts
 	status int // of a plain text whose answer is still to come
 }
 
@@ -41,6 +42,7 @@ func (r *refuser) Write(b []byte) (int, error) {
 }
 
 func (r *refuser) refuse(text string) {
+	r.counts.refuse(invalidRequest)
 	method, id := r.sent.request()
 	switch {
 	case strings.HasPrefix(text, "malformed payload"), strings.Contains(text, "non-empty body"):

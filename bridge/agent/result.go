@@ -88,7 +88,7 @@ func convert(raw json.RawMessage) *mcp.CallToolResult {
 	switch raw[0] {
 	case '"':
 		var text string
-		if fastjson.Unmarshal(raw, &text) == nil {
+		if rest, err := fastjson.Parse(raw, &text, fastjson.ZeroCopy); err == nil && len(rest) == 0 {
 			return textOrMedia(text)
 		}
 	case '{':

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -204,6 +205,14 @@ func (s *session) protocol() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.version
+}
+
+// nameVersion adds the session's version to a request without one, which the SDK takes
+// for 2025-03-26.
+func (s *session) nameVersion(r *http.Request) {
+	if v := s.protocol(); v != "" && r.Header.Get(versionHeader) == "" {
+		r.Header.Set(versionHeader, v)
+	}
 }
 
 // agentOf is the client's own name, made safe to show.

@@ -45,6 +45,7 @@ type plainCall struct {
 type plainRun struct {
 	pageCall
 	*running
+	key    string // its request's id
 	begun  time.Time
 	toSDK  func()        // has the SDK answer the request
 	served chan struct{} // closed once it has; set by leave
@@ -58,12 +59,12 @@ type plainRun struct {
 	over   bool // the SDK has returned from it
 }
 
-// shortcut answers the request, or tells that it is the SDK's.
-func (h *Handler) shortcut(w *refuser, r *http.Request, s *session) (answered bool) {
+// shortcut answers a POST of a session, or tells that it is the SDK's.
+func (h *Handler) shortcut(w http.ResponseWriter, r *http.Request, s *session) (answered bool) {
 	if h.opts.NoShortcut || !s.isUsual(r) {
 		return false
 	}
-	p, ok := h.readPlain(w, r)
+	p, ok := h.readPlain(r)
 	if !ok {
 		return false
 	}
@@ -72,7 +73,11 @@ func (h *Handler) shortcut(w *refuser, r *http.Request, s *session) (answered bo
 	if refused != nil {
 		return false // in the SDK's order of checks
 	}
-	call, err := s.enter(string(p.id), req, c)
+	h.count(1)
+	defer h.count(-1)
+	s.begin()
+	defer s.end()
+	call, err := s.enter(p, req, c)
 	switch {
 	case err != nil:
 		return false
@@ -82,15 +87,17 @@ func (h *Handler) shortcut(w *refuser, r *http.Request, s *session) (answered bo
 	}
 	call.toSDK = func() {
 		defer close(call.served)
-		r.Header.Set(callHeader, string(p.id))
 		_ = s.safely("a call", func() error {
-			h.post(h.classic, w, r)
+			answer := h.guarded(w, r)
+			r.Header.Set(callHeader, call.key)
+			s.nameVersion(r)
+			h.post(h.classic, answer, r)
 			return nil
 		})
-		s.left(string(p.id), r.Context())
+		s.left(call, r.Context())
 	}
-	late := time.AfterFunc(h.progressEvery, call.leave)
 	call.spoke = call.leave
+	late := time.AfterFunc(h.progressEvery, call.spoke)
 	call.run()
 	late.Stop()
 	if bytes.Contains(call.answer.Result, []byte(`"inputRequests"`)) {
@@ -100,7 +107,7 @@ func (h *Handler) shortcut(w *refuser, r *http.Request, s *session) (answered bo
 		<-call.served
 		return true
 	}
-	s.forget(string(p.id)) // the client may use the id again once it has the answer
+	s.forget(call) // the client may use the id again once it has the answer
 	var res *mcp.CallToolResult
 	err = s.safely("a call", func() (err error) {
 		res, err = s.conclude(req, c, reply{answer: call.answer}, call.err)
@@ -133,43 +140,67 @@ func (c *plainRun) stay() bool {
 // isUsual tells whether the SDK would look at the request's body without further
 // ado, for a client that takes JSON.
 func (s *session) isUsual(r *http.Request) bool {
-	if len(r.Header["Last-Event-Id"]) > 0 || s.ctx.Err() != nil || s.protocol() == "" || r.Header.Get(versionHeader) >= firstStateless {
+	version := s.protocol()
+	if v := r.Header.Get(versionHeader); version == "" || v != "" && v != version {
 		return false
 	}
 	if t := r.Header.Get("Content-Type"); t != "application/json" && contentType(r) != "application/json" {
 		return false
 	}
 	json, _ := accepted(r)
-	return json
+	return json && r.Header["Last-Event-Id"] == nil && s.ctx.Err() == nil
 }
 
-// readPlain reads the body. What is no plain call of a page's tool can be read
-// again.
-func (h *Handler) readPlain(w *refuser, r *http.Request) (p plainCall, ok bool) {
+// readPlain reads the body. It can be read again.
+func (h *Handler) readPlain(r *http.Request) (p plainCall, ok bool) {
 	if r.ContentLength <= 0 || r.ContentLength > h.opts.MaxBody {
 		return p, false
 	}
-	b := bytes.NewBuffer(make([]byte, 0, r.ContentLength+bytes.MinRead))
-	_, err := b.ReadFrom(w.sent.ReadCloser)
-	body := b.Bytes()
-	w.sent.ReadCloser = struct {
-		io.Reader
-		io.Closer
-	}{io.MultiReader(bytes.NewReader(body), failingReader{err}), w.sent.ReadCloser}
-	if err != nil {
+	body := &readBody{ReadCloser: r.Body}
+	body.text, body.err = readAll(r.Body, r.ContentLength)
+	r.Body = body
+	if body.err != nil {
 		return p, false
 	}
-	if p, ok = parsePlain(body); !ok {
+	if p, ok = parsePlain(body.text); !ok {
 		return p, false
 	}
 	_, own := h.builtins[p.name]
 	return p, !own
 }
 
-// failingReader ends like the body did whose beginning is read again.
-type failingReader struct{ err error }
+// readAll reads what should be so many bytes, and up to the end.
+func readAll(r io.Reader, size int64) ([]byte, error) {
+	b := make([]byte, 0, size+1) // one more, so that the end is met without growing
+	for {
+		n, err := r.Read(b[len(b):cap(b)])
+		b = b[:len(b)+n]
+		switch {
+		case err == io.EOF:
+			return b, nil
+		case err != nil:
+			return b, err
+		case len(b) == cap(b): // net/http does not let that be
+			return b, errors.New("the body is longer than its Content-Length")
+		}
+	}
+}
 
-func (f failingReader) Read([]byte) (int, error) { return 0, cmp.Or(f.err, io.EOF) }
+// readBody is a body that was read, to be read again.
+type readBody struct {
+	io.ReadCloser
+	text []byte
+	err  error // of the reading, nil for the end
+}
+
+func (b *readBody) Read(p []byte) (int, error) {
+	if len(b.text) == 0 {
+		return 0, cmp.Or(b.err, io.EOF)
+	}
+	n := copy(p, b.text)
+	b.text = b.text[n:]
+	return n, nil
+}
 
 // parsePlain reads a body with the SDK's own decoder, so that both see the same.
 func parsePlain(body []byte) (p plainCall, ok bool) {
@@ -181,22 +212,24 @@ func parsePlain(body []byte) (p plainCall, ok bool) {
 		ID      json.RawMessage `json:"id"`
 		Method  string          `json:"method"`
 		Params  json.RawMessage `json:"params"`
+
+		inParams struct {
+			Name         string          `json:"name"`
+			Arguments    json.RawMessage `json:"arguments"`
+			Meta         json.RawMessage `json:"_meta"`
+			Responses    json.RawMessage `json:"inputResponses"`
+			RequestState json.RawMessage `json:"requestState"`
+		}
 	}
 	if !parseAs(body, &msg) || msg.JSONRPC != "2.0" || msg.Method != "tools/call" || !isPlainID(msg.ID) || len(msg.Params) == 0 {
 		return p, false
 	}
-	var params struct {
-		Name         string          `json:"name"`
-		Arguments    json.RawMessage `json:"arguments"`
-		Meta         json.RawMessage `json:"_meta"`
-		Responses    json.RawMessage `json:"inputResponses"`
-		RequestState json.RawMessage `json:"requestState"`
-	}
-	if !parseAs(msg.Params, &params) || params.Responses != nil || params.RequestState != nil {
+	in := &msg.inParams
+	if !parseAs(msg.Params, in) || in.Responses != nil || in.RequestState != nil {
 		return p, false
 	}
-	token, ok := plainToken(params.Meta)
-	return plainCall{msg.ID, params.Name, params.Arguments, token}, ok && params.Name != ""
+	token, ok := plainToken(in.Meta)
+	return plainCall{msg.ID, in.Name, in.Arguments, token}, ok && in.Name != ""
 }
 
 // parseAs decodes like the SDK; what it gives is part of the text.
@@ -248,39 +281,35 @@ func (s *session) plainRequest(r *http.Request, p plainCall) *request {
 }
 
 // enter makes the call findable by its id. It gives nil if there is one already.
-func (s *session) enter(id string, r *request, c pageCall) (*plainRun, error) {
+func (s *session) enter(p plainCall, r *request, c pageCall) (*plainRun, error) {
 	run, err := s.prepared(r, c.errand)
 	if err != nil {
 		return nil, err
 	}
+	call := &plainRun{pageCall: c, running: run, key: string(p.id), begun: r.begun}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.plain[id] != nil {
+	if s.plain[call.key] != nil {
 		run.cancel(nil)
 		return nil, nil
 	}
 	if s.plain == nil {
 		s.plain = make(map[string]*plainRun)
 	}
-	call := &plainRun{pageCall: c, running: run, begun: r.begun}
-	s.plain[id] = call
+	s.plain[call.key] = call
 	return call, nil
 }
 
-func (s *session) forget(id string) {
+func (s *session) forget(c *plainRun) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.plain, id)
+	delete(s.plain, c.key)
 }
 
 // left is forget for a call of the SDK's request, which has ended.
-func (s *session) left(id string, client context.Context) {
+func (s *session) left(c *plainRun, client context.Context) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c := s.plain[id]
-	if c == nil {
-		return
-	}
 	if !c.joined && client.Err() != nil { // the SDK returns at once then, and joins soon
 		c.over = true
 		return
@@ -288,7 +317,7 @@ func (s *session) left(id string, client context.Context) {
 	if !c.joined { // the SDK has refused it
 		c.cancel(context.Canceled)
 	}
-	delete(s.plain, id)
+	delete(s.plain, c.key)
 }
 
 // errRefused is for a request of the shortcut's whose call was cancelled already.

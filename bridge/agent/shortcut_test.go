@@ -189,7 +189,7 @@ func TestShortcutAnswersLikeTheSDK(t *testing.T) {
 	add(true, "anything", call(`{"name":"p__text"}`), "Accept", "*/*")
 	add(false, "later version", call(`{"name":"p__text"}`), versionHeader, "2026-07-28")
 	add(false, "unknown version", call(`{"name":"p__text"}`), versionHeader, "1999-01-01")
-	add(true, "older version", call(`{"name":"p__text"}`), versionHeader, "2025-03-26")
+	add(false, "older version", call(`{"name":"p__text"}`), versionHeader, "2025-03-26")
 	add(false, "event id", call(`{"name":"p__text"}`), "Last-Event-ID", "1")
 	add(true, "our header", call(`{"name":"p__text"}`), callHeader, "7")
 	add(false, "our header on another", call(`{"name":"p__strict"}`), callHeader, "7")

@@ -171,11 +171,12 @@ func (e *entry) End(a tenant.Answer, err error) {
 
 // outcome words how a call ended.
 func outcome(a tenant.Answer, err error, redact bool) (state, why string) {
-	var ce *tenant.CallError
 	switch {
-	case errors.As(err, &ce) && ce.Kind == tenant.Cancelled, errors.Is(err, context.Canceled):
-		return "cancelled", ""
 	case err != nil:
+		var ce *tenant.CallError
+		if errors.As(err, &ce) && ce.Kind == tenant.Cancelled || errors.Is(err, context.Canceled) {
+			return "cancelled", ""
+		}
 		return "failed", manifest.Clean(err.Error(), maxError, false)
 	case a.Err != nil:
 		why = cmp.Or(a.Err.Message, a.Err.Name, "the page's function threw an error without a message")

@@ -45,6 +45,7 @@ type socket struct {
 	ended   bool        // the reader has ended: no goroutine begins any more
 	pinger  *time.Timer // runs until ended
 	missed  int         // pings in a row; of the pinger alone
+	overdue *time.Timer // ends the socket; of the writer alone
 	workers sync.WaitGroup
 }
 
@@ -167,14 +168,23 @@ func (s *socket) write() {
 		case msg == nil:
 			return
 		}
-		ctx, cancel := context.WithTimeout(context.Background(), s.h.opts.WriteTimeout)
-		err := s.ws.Write(ctx, websocket.MessageText, msg)
-		cancel()
-		if err != nil {
+		if err := s.put(msg); err != nil {
 			_ = s.ws.CloseNow()
 			return
 		}
 	}
+}
+
+// put writes one message. A context with a deadline for each would cost more than the
+// writing.
+func (s *socket) put(msg []byte) error {
+	if s.overdue == nil {
+		s.overdue = time.AfterFunc(s.h.opts.WriteTimeout, func() { _ = s.ws.CloseNow() })
+	} else {
+		s.overdue.Reset(s.h.opts.WriteTimeout)
+	}
+	defer s.overdue.Stop()
+	return s.ws.Write(context.Background(), websocket.MessageText, msg)
 }
 
 // next is what the writer does next: sends a message, closes, or ends.

@@ -40,7 +40,7 @@ func decodeFrame(data []byte) (frame, error) {
 	if manifest.DeeperThan(data, maxFrameDepth) {
 		return frame{}, errNotObject
 	}
-	var f frame
+	f := frame{fields: make(map[string]json.RawMessage, 8)} // the decoder's own would be large
 	// The frame is nobody else's: what it holds need not be copied.
 	if rest, err := json.Parse(data, &f.fields, json.ZeroCopy); err != nil || len(rest) > 0 {
 		return frame{}, errNotObject
@@ -58,7 +58,14 @@ func (f frame) text(name string, into *string) error {
 	if !ok {
 		return fmt.Errorf("%s: the field %q is missing", f.label(), name)
 	}
-	if !isText(raw) || json.Unmarshal(raw, into) != nil {
+	if !isText(raw) {
+		return fmt.Errorf("%s: the field %q must be text", f.label(), name)
+	}
+	if bytes.IndexByte(raw, '\\') < 0 { // it stands for itself
+		*into = string(raw[1 : len(raw)-1])
+		return nil
+	}
+	if json.Unmarshal(raw, into) != nil {
 		return fmt.Errorf("%s: the field %q must be text", f.label(), name)
 	}
 	return nil
@@ -299,10 +306,4 @@ func encodeCall(c tenant.CallFrame, v1 bool) []byte {
 	return append(b, '}')
 }
 
-func appendJSON[T ~string](b []byte, text T) []byte {
-	out, err := json.Append(b, string(text), 0)
-	if err != nil { // which no text is
-		return append(b, "null"...)
-	}
-	return out
-}
+func appendJSON[T ~string](b []byte, text T) []byte { return json.AppendEscape(b, string(text), 0) }
