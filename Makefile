@@ -2,7 +2,7 @@
 GO ?= go
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: run test lint web conformance clients generate bench fuzz
+.PHONY: run test lint web conformance clients generate bench bench-go fuzz
 
 run:
 	$(GO) run ./cmd/jsbridge
@@ -35,8 +35,14 @@ clients:
 generate:
 	$(GO) generate ./web
 
+# jsbridge next to its yardsticks and, with BENCH_PEER, another server; docs/performance.md says
+# what is measured. BENCH_FLAGS="-markdown docs/performance.md" writes the figures there.
 bench:
-	$(GO) run ./internal/bench
+	$(GO) run ./internal/bench $(BENCH_FLAGS)
+
+# Go's benchmarks of the call path, with allocations; BASE=<revision> compares with it.
+bench-go:
+	GO="$(GO)" BASE="$(BASE)" ./internal/bench/benchgo.sh
 
 # -fuzzminimizetime: or Go spends most of the minute on shrinking what it found.
 FUZZ = $(GO) test -run '^$$' -fuzztime 60s -fuzzminimizetime 20x

@@ -36,6 +36,7 @@ func newBoard(t *testing.T, opts Options) *board {
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.NewTextHandler(io.Discard, nil))
 	}
+	opts.Agent.NoShortcut = noShortcut
 	s, err := New(t.Context(), opts)
 	if err != nil {
 		t.Fatal(err)

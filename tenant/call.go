@@ -21,6 +21,9 @@ type Call struct {
 	// methods see [CallFrame].
 	Args  json.RawMessage
 	Agent Agent
+	// Cancel ends the call's context from outside, by its cause. Nil: the observer
+	// is given a way of its own.
+	Cancel context.CancelCauseFunc
 	// OnEvent hears what the page says meanwhile, in the goroutine that makes the
 	// call. Nil: nobody listens.
 	OnEvent func(Event)

@@ -60,8 +60,11 @@ func (p *Page) observed(ctx context.Context, t target, c Call) (Answer, error) {
 	if o == nil {
 		return p.send(ctx, t, c)
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
+	cancel := c.Cancel
+	if cancel == nil {
+		ctx, cancel = context.WithCancelCause(ctx)
+		defer cancel(nil)
+	}
 	b := Beginning{Page: p.id, Label: p.shown(), Method: t.method, Name: t.name, Session: c.Session, Agent: c.Agent, Args: c.Args,
 		Cancel: func() { cancel(errCancelled) }}
 	if c.Shown != "" {

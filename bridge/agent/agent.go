@@ -72,6 +72,8 @@ type Options struct {
 	// AskTimeout bounds the wait for the client's answer to a page's question,
 	// which a human may have to give.
 	AskTimeout time.Duration
+	// NoShortcut has the SDK answer every request, for comparison.
+	NoShortcut bool
 	// Workspace gives the id of a named workspace's tenant; an error beside an id
 	// is a warning. Nil: there are no workspaces.
 	Workspace func(key string) (id string, err error)

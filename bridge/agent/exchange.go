@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -18,9 +17,6 @@ import (
 // parkedState begins the requestState of a call that waits here for its client.
 const parkedState = "jsbridge:"
 
-// eventsKept bounds what a page says of a call while no request waits for it.
-const eventsKept = 64
-
 // maxParked bounds the waiting calls of one workspace.
 const maxParked = 256
 
@@ -28,17 +24,9 @@ const maxParked = 256
 // client the call goes on without a request: the client is told the questions,
 // asks its user or model, and calls again with the answers.
 type exchange struct {
+	*running
 	s      *session
 	target string
-	cancel context.CancelCauseFunc
-	asks   chan *tenant.Ask // more are never open at once
-	done   chan struct{}    // closed once answer and err are set
-	answer tenant.Answer
-	err    error
-
-	mu      sync.Mutex
-	watch   *watch         // of the request that waits now, if any
-	unheard []tenant.Event // for the next one, while there is none
 
 	// Of the request that waits, or of whoever has taken the exchange out of
 	// session.parked.
@@ -77,50 +65,12 @@ func (s *session) waits(r *request) bool { return s.parks(r.state) }
 func (s *session) parks(state string) bool { return s.shared && strings.HasPrefix(state, parkedState) }
 
 func (s *session) newExchange(r *request, e errand) (*exchange, error) {
-	retry, err := r.retry()
+	c, err := s.prepared(r, e)
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithCancelCause(s.ctx)
-	x := &exchange{s: s, target: e.target, cancel: cancel, asks: make(chan *tenant.Ask, tenant.MaxAsks), done: make(chan struct{}), open: make(map[string]question)}
-	call := tenant.Call{Agent: r.agent, Session: s.id, Progress: r.token != nil, OnEvent: x.event, OnAsk: func(a *tenant.Ask) { x.asks <- a }, Retry: retry}
-	go func() {
-		defer cancel(nil)
-		x.err = s.safely("a page's call", func() (err error) {
-			x.answer, err = e.do(ctx, call)
-			return err
-		})
-		var ce *tenant.CallError
-		if x.err != nil && !errors.As(x.err, &ce) && ctx.Err() != nil {
-			x.err = context.Cause(ctx)
-		}
-		close(x.done)
-	}()
-	return x, nil
-}
-
-// event passes what the page says on to the request that waits, or to the next one.
-func (x *exchange) event(e tenant.Event) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if x.watch != nil {
-		x.watch.event(e)
-	} else if len(x.unheard) < eventsKept {
-		x.unheard = append(x.unheard, e)
-	}
-}
-
-func (x *exchange) attach(w *watch) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.watch = w
-	if w == nil {
-		return
-	}
-	for _, e := range x.unheard {
-		w.event(e)
-	}
-	x.unheard = nil
+	go c.run()
+	return &exchange{running: c, s: s, target: e.target, open: make(map[string]question)}, nil
 }
 
 // wait returns the page's answer, or its questions. The request's end ends the

@@ -37,6 +37,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	r.Header.Set(baseHeader, "http://"+r.Host)
+	r.Header.Del(callHeader)
 	sent := &sentBody{ReadCloser: r.Body}
 	r.Body = sent
 	answer := &refuser{ResponseWriter: w, sent: sent}
@@ -95,6 +96,9 @@ func (h *Handler) servePost(w *refuser, r *http.Request, s *session) {
 		defer s.end()
 		if v := s.protocol(); v != "" && r.Header.Get(versionHeader) == "" {
 			r.Header.Set(versionHeader, v) // the SDK takes none for 2025-03-26
+		}
+		if h.shortcut(w, r, s) {
+			return
 		}
 	} else {
 		if contentType(r) == "application/json" && !h.opens(w, r) {
@@ -167,8 +171,22 @@ func (h *Handler) serveStream(w http.ResponseWriter, r *http.Request, s *session
 // acceptAll widens Accept to what the SDK insists on, for clients that leave it
 // out or name just one type. It tells whether the client takes JSON only.
 func acceptAll(r *http.Request) (jsonOnly bool) {
+	takesJSON, takesStream := accepted(r)
+	if !takesJSON && !takesStream {
+		r.Header.Set("Accept", "none/none") // the SDK refuses, but overlooks q
+		return false
+	}
+	r.Header.Set("Accept", "application/json, text/event-stream")
+	return !takesStream
+}
+
+// accepted tells what the client takes.
+func accepted(r *http.Request) (takesJSON, takesStream bool) {
 	accept := strings.Join(r.Header.Values("Accept"), ",")
-	takesJSON, takesStream := accept == "", accept == ""
+	switch accept {
+	case "", "application/json, text/event-stream": // as MCP has it
+		return true, true
+	}
 	for part := range strings.SplitSeq(accept, ",") {
 		kind, params, err := mime.ParseMediaType(part)
 		if q, bad := strconv.ParseFloat(params["q"], 64); err != nil || bad == nil && q == 0 {
@@ -177,12 +195,7 @@ func acceptAll(r *http.Request) (jsonOnly bool) {
 		takesJSON = takesJSON || kind == "application/json" || kind == "application/*" || kind == "*/*"
 		takesStream = takesStream || kind == "text/event-stream" || kind == "text/*" || kind == "*/*"
 	}
-	if !takesJSON && !takesStream {
-		r.Header.Set("Accept", "none/none") // the SDK refuses, but overlooks q
-		return false
-	}
-	r.Header.Set("Accept", "application/json, text/event-stream")
-	return !takesStream
+	return takesJSON, takesStream
 }
 
 func contentType(r *http.Request) string {

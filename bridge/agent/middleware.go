@@ -41,6 +41,10 @@ func (s *session) middleware(next mcp.MethodHandler) mcp.MethodHandler {
 			if !s.shared {
 				return s.initialize(ctx, next, method, req)
 			}
+		case *mcp.ServerRequest[*mcp.SetLoggingLevelParams]:
+			s.hearsLogs.Store(true)
+		case *mcp.ServerRequest[*mcp.CancelledParams]:
+			s.cancelled(r.Params)
 		case *mcp.ListToolsRequest:
 			return s.listTools(ctx, next, method, r)
 		case *mcp.ListPromptsRequest:

@@ -24,6 +24,8 @@ type request struct {
 	token     any // for progress; nil: the client wants none
 	responses mcp.InputResponseMap
 	state     string
+	begun     time.Time
+	running   *running // the call, if it was begun before
 
 	mu      sync.Mutex
 	lacks   *lackError // why a question of the page was not asked
@@ -31,7 +33,7 @@ type request struct {
 }
 
 func requestOf[P mcp.Params](ctx context.Context, r *mcp.ServerRequest[P]) *request {
-	out := &request{ctx: ctx, ss: r.Session, extra: r.Extra, can: capabilitiesOf(r.ClientCapabilities())}
+	out := &request{ctx: ctx, ss: r.Session, extra: r.Extra, can: capabilitiesOf(r.ClientCapabilities()), begun: time.Now()}
 	out.agent = agentFrom(r.ClientInfo(), out.can)
 	if p, ok := any(r.Params).(interface{ GetProgressToken() any }); ok {
 		out.token = p.GetProgressToken()
@@ -172,16 +174,9 @@ func (s *session) watched(r *request, e errand) (tenant.Answer, error) {
 
 	w := newWatch(ctx, s, r, e.label)
 	defer w.stop()
-	retry, err := r.retry()
-	if err != nil {
-		return tenant.Answer{}, err
-	}
 	var asks sync.WaitGroup
-	call := tenant.Call{Agent: r.agent, Session: s.id, Progress: w.token != nil, OnEvent: w.event, Retry: retry}
-	if !e.quiet {
-		call.OnAsk = func(a *tenant.Ask) { asks.Go(func() { s.ask(ctx, r, e, a) }) }
-	}
-	answer, err := e.do(ctx, call)
+	ask := func(a *tenant.Ask) { asks.Go(func() { s.ask(ctx, r, e, a) }) }
+	answer, err := s.made(ctx, r, e, w, ask)
 	if err != nil {
 		cancel(err)
 	} else {
@@ -193,6 +188,23 @@ func (s *session) watched(r *request, e errand) (tenant.Answer, error) {
 		err = context.Cause(ctx)
 	}
 	return answer, err
+}
+
+// made is the call itself: a new one, or the rest of one that runs.
+func (s *session) made(ctx context.Context, r *request, e errand, w *watch, ask func(*tenant.Ask)) (tenant.Answer, error) {
+	if c := r.running; c != nil {
+		r.running = nil // a further round is a call of its own
+		return c.join(ctx, w, ask)
+	}
+	retry, err := r.retry()
+	if err != nil {
+		return tenant.Answer{}, err
+	}
+	call := tenant.Call{Agent: r.agent, Session: s.id, Progress: w.token != nil, OnEvent: w.event, Retry: retry}
+	if !e.quiet {
+		call.OnAsk = ask
+	}
+	return e.do(ctx, call)
 }
 
 // cancelPatience bounds awaitCancelled: a question that never went out is not

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	fastjson "github.com/segmentio/encoding/json"
 
 	"jsbridge/manifest"
 	"jsbridge/tenant"
@@ -87,7 +88,7 @@ func convert(raw json.RawMessage) *mcp.CallToolResult {
 	switch raw[0] {
 	case '"':
 		var text string
-		if json.Unmarshal(raw, &text) == nil {
+		if fastjson.Unmarshal(raw, &text) == nil {
 			return textOrMedia(text)
 		}
 	case '{':

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -39,11 +40,18 @@ type session struct {
 	subscriptions map[string]bool // of a session's client, by URI
 
 	mu       sync.Mutex
-	used     time.Time    // last request's begin or end
-	requests int          // running POSTs
-	stream   *stream      // the open standalone stream, if any
-	version  string       // of the protocol, settled by initialize; of a shared session the last request's
-	client   tenant.Agent // likewise
+	used     time.Time            // last request's begin or end
+	requests int                  // running POSTs
+	stream   *stream              // the open standalone stream, if any
+	version  string               // of the protocol, settled by initialize; of a shared session the last request's
+	client   tenant.Agent         // likewise
+	plain    map[string]*plainRun // that the shortcut has begun and whose request is open, by request id
+
+	hearsLogs atomic.Bool // its client has set a level
+
+	introduce sync.Once // sets the two below, once the client has initialized
+	can       can
+	agent     tenant.Agent
 
 	// Of a shared session.
 	listeners map[*listener]struct{}

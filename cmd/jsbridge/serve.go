@@ -85,6 +85,8 @@ func serveCommand() *cobra.Command {
 	f.IntVar(&opts.Agent.MaxSessions, "max-sessions", agent.DefaultMaxSessions, "most MCP sessions")
 	f.IntVar(&opts.Agent.MaxResult, "max-result", agent.DefaultMaxResult, "longest result given to a client, in bytes; more is cut with a note")
 	f.Int64Var(&opts.Agent.MaxBody, "max-body", agent.DefaultMaxBody, "largest request of an MCP client, in bytes")
+	f.BoolVar(&opts.Agent.NoShortcut, "no-shortcut", false, "has the MCP SDK answer every call, for comparison")
+	_ = f.MarkHidden("no-shortcut") // fails for unknown flags only
 	c.PreRunE = func(*cobra.Command, []string) error {
 		positive := map[string]int64{
 			"--max-tenants": int64(opts.Tenant.MaxTenants), "--max-pages": int64(opts.Tenant.MaxPages), "--max-calls": int64(opts.Tenant.MaxCallsPerPage),
