@@ -58,7 +58,7 @@ func (l *Link) Ask(callID, id string, kind AskKind, params json.RawMessage) erro
 		_, err := l.take(callID)
 		return err
 	}
-	if p.asks == nil {
+	if !p.asks {
 		return errNoAsks
 	}
 	if !p.clock.stop() {
@@ -76,7 +76,7 @@ func (l *Link) Ask(callID, id string, kind AskKind, params json.RawMessage) erro
 			}
 		})
 	}}
-	p.asks <- ask // which has room for all that are open
+	p.said <- said{ask: ask}
 	return nil
 }
 

@@ -52,9 +52,15 @@ type outcome struct {
 
 type pending struct {
 	done   chan outcome // buffered: whoever takes the entry out of Link.pending sends exactly once
-	events chan Event
-	asks   chan *Ask // holds as many as may be open; nil: nobody answers
+	said   chan said // has room for eventsKept events and all questions that may be open
+	asks   bool      // somebody answers them
 	clock  clock
+}
+
+// said is what a page says of a running call: an event or a question.
+type said struct {
+	event Event
+	ask   *Ask
 }
 
 // target is what of a page is called.
@@ -237,13 +243,12 @@ func (l *Link) await(ctx context.Context, id string, p *pending, t target, c Cal
 		case out := <-p.done:
 			l.drain(p, c.OnEvent)
 			return finish(out, t.name)
-		case e := <-p.events:
-			if c.OnEvent != nil {
-				c.OnEvent(e)
+		case s := <-p.said:
+			if s.ask != nil {
+				c.OnAsk(s.ask)
+			} else if c.OnEvent != nil {
+				c.OnEvent(s.event)
 			}
-		case ask := <-p.asks:
-			l.drain(p, c.OnEvent) // what it said before
-			c.OnAsk(ask)
 		case <-ctx.Done():
 			why := "the caller cancelled this call"
 			if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) && !errors.Is(cause, context.DeadlineExceeded) {
@@ -292,19 +297,19 @@ func (l *Link) begin(tool string, asks bool) (string, *pending, error) {
 	l.sent++
 	var digits [48]byte
 	id := string(strconv.AppendUint(append(strconv.AppendUint(digits[:0], l.serial, 10), '-'), l.sent, 10))
-	p := &pending{done: make(chan outcome, 1), events: make(chan Event, eventsKept)}
-	if asks {
-		p.asks = make(chan *Ask, MaxAsks)
-	}
+	p := &pending{done: make(chan outcome, 1), said: make(chan said, eventsKept+MaxAsks), asks: asks}
 	l.pending[id] = p
 	return id, p, nil
 }
 
+// drain passes on the events that a call's end has overtaken.
 func (l *Link) drain(p *pending, on func(Event)) {
 	for on != nil {
 		select {
-		case e := <-p.events:
-			on(e)
+		case s := <-p.said:
+			if s.ask == nil { // a question is over with its call
+				on(s.event)
+			}
 		default:
 			return
 		}

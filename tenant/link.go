@@ -267,8 +267,11 @@ func (l *Link) Say(id string, e Event) error {
 		_, err := l.take(id)
 		return err
 	}
+	if len(p.said) >= eventsKept { // the rest is for questions
+		return nil
+	}
 	select {
-	case p.events <- e:
+	case p.said <- said{event: e}:
 	default:
 	}
 	return nil

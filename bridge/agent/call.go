@@ -48,9 +48,8 @@ func (s *session) callPage(ctx context.Context, req *mcp.CallToolRequest, name s
 
 // pageCall is a call of a page's tool that can be made.
 type pageCall struct {
-	name  string // as published
 	entry tenant.Entry
-	errand
+	errand // its name is the published one
 }
 
 // refusedCall is one that can't be made.
@@ -74,7 +73,7 @@ func (s *session) prepare(r *request, name string, args json.RawMessage) (c page
 			return c, &refusedCall{fmt.Sprintf("%s was not called: %v", name, err), &s.h.counts.wrongCalls}
 		}
 	}
-	return pageCall{name, entry, errand{label: entry.Label, origin: entry.Origin, target: "tool " + name, do: func(ctx context.Context, c tenant.Call) (tenant.Answer, error) {
+	return pageCall{entry, errand{label: entry.Label, origin: entry.Origin, kind: "tool ", name: name, do: func(ctx context.Context, c tenant.Call) (tenant.Answer, error) {
 		c.Args, c.Prefix, c.Shown = checked, prefixOf(name), name
 		return entry.Page.Call(ctx, entry.Tool, c)
 	}}}, nil

@@ -50,7 +50,7 @@ func (s *session) exchange(r *request, e errand) (reply, error) {
 		}
 		return x.wait(r, e)
 	}
-	x := s.unpark(strings.TrimPrefix(r.state, parkedState), e.target)
+	x := s.unpark(strings.TrimPrefix(r.state, parkedState), e.target())
 	if x == nil {
 		return reply{}, invalidParams("this requestState names no call that waits here: its time is over (--ask-timeout), it was answered already, or jsbridge was restarted; call again without it")
 	}
@@ -69,8 +69,8 @@ func (s *session) newExchange(r *request, e errand) (*exchange, error) {
 	if err != nil {
 		return nil, err
 	}
-	go c.run()
-	return &exchange{running: c, s: s, target: e.target, open: make(map[string]question)}, nil
+	go c.awaited().run()
+	return &exchange{running: c, s: s, target: e.target(), open: make(map[string]question)}, nil
 }
 
 // wait returns the page's answer, or its questions. The request's end ends the

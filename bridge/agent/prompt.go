@@ -43,7 +43,7 @@ func (s *session) getPrompt(ctx context.Context, req *mcp.GetPromptRequest) (*mc
 	if err != nil {
 		return nil, refusal(err)
 	}
-	out, err := s.run(r, errand{label: entry.Label, origin: entry.Origin, target: "prompt " + name, do: func(ctx context.Context, c tenant.Call) (tenant.Answer, error) {
+	out, err := s.run(r, errand{label: entry.Label, origin: entry.Origin, kind: "prompt ", name: name, do: func(ctx context.Context, c tenant.Call) (tenant.Answer, error) {
 		c.Args, c.Prefix, c.Shown = fields, prefixOf(name), name
 		return entry.Page.Prompt(ctx, tenant.GetPrompt, entry.Prompt, c)
 	}})

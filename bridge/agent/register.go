@@ -138,7 +138,7 @@ func unregister(ctx context.Context, s *session, req *mcp.CallToolRequest, args 
 // what the page said.
 func (s *session) command(ctx context.Context, req *mcp.CallToolRequest, p *tenant.Page, builtinName string, do func(context.Context, tenant.Call) (string, error)) (said string, err error) {
 	info := s.view.Info(p)
-	_, err = s.watched(requestOf(ctx, req), errand{label: info.Label, origin: info.Origin, target: builtinName, quiet: true, do: func(ctx context.Context, c tenant.Call) (_ tenant.Answer, err error) {
+	_, err = s.watched(requestOf(ctx, req), errand{label: info.Label, origin: info.Origin, name: builtinName, quiet: true, do: func(ctx context.Context, c tenant.Call) (_ tenant.Answer, err error) {
 		c.Prefix, c.Name, c.Shown = info.Prefix, builtinName, builtinName
 		said, err = do(ctx, c)
 		return tenant.Answer{}, err

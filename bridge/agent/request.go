@@ -78,10 +78,13 @@ func (r *request) retry() (tenant.Retry, error) {
 // errand is what a page is asked to do.
 type errand struct {
 	label, origin string // of the page
-	target        string // what is called, to tell whether a retry is of the same
+	kind, name    string // of what is called
 	quiet         bool   // it has no questions
 	do            func(context.Context, tenant.Call) (tenant.Answer, error)
 }
+
+// target tells whether a retry is of the same.
+func (e errand) target() string { return e.kind + e.name }
 
 // reply is a page's answer, or its questions in place of one.
 type reply struct {

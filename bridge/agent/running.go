@@ -19,13 +19,17 @@ type running struct {
 	cancel context.CancelCauseFunc
 	errand errand
 	call   tenant.Call
-	spoke  func()           // told that there is something to hear while no request waits; nil: nobody is
-	asks   chan *tenant.Ask // more are never open at once
-	done   chan struct{}    // closed once answer and err are set
+	spoke  func() // told that there is something to hear while no request waits; nil: nobody is
+
+	// Made by awaited: most calls need neither.
+	asks chan *tenant.Ask // more are never open at once
+	done chan struct{}    // closed once answer and err are set
+
 	answer tenant.Answer
 	err    error
 
 	mu      sync.Mutex
+	ended   bool
 	watch   *watch         // of the request that waits now, if any
 	unheard []tenant.Event // for the next one, while there is none
 }
@@ -36,7 +40,7 @@ func (s *session) prepared(r *request, e errand) (*running, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &running{s: s, errand: e, asks: make(chan *tenant.Ask, tenant.MaxAsks), done: make(chan struct{})}
+	c := &running{s: s, errand: e}
 	c.ctx, c.cancel = context.WithCancelCause(s.ctx)
 	c.call = tenant.Call{Agent: r.agent, Session: s.id, Progress: r.token != nil, Cancel: c.cancel, OnEvent: c.event, OnAsk: c.ask, Retry: retry}
 	return c, nil
@@ -53,7 +57,24 @@ func (c *running) run() {
 	if c.err != nil && !errors.As(c.err, &ce) && c.ctx.Err() != nil {
 		c.err = context.Cause(c.ctx)
 	}
-	close(c.done)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ended = true; c.done != nil {
+		close(c.done)
+	}
+}
+
+// awaited makes ready for a request that waits elsewhere than in run.
+func (c *running) awaited() *running {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.done == nil {
+		c.asks, c.done = make(chan *tenant.Ask, tenant.MaxAsks), make(chan struct{})
+		if c.ended {
+			close(c.done)
+		}
+	}
+	return c
 }
 
 // event passes what the page says on to the request that waits, or to the next one.
@@ -82,7 +103,7 @@ func (c *running) wanted(e tenant.Event) bool {
 }
 
 func (c *running) ask(a *tenant.Ask) {
-	c.asks <- a
+	c.awaited().asks <- a
 	if c.spoke != nil {
 		c.spoke()
 	}
@@ -103,7 +124,7 @@ func (c *running) attach(w *watch) {
 
 // join waits for the call's end like whoever makes it, which ctx ends.
 func (c *running) join(ctx context.Context, w *watch, ask func(*tenant.Ask)) (tenant.Answer, error) {
-	c.attach(w)
+	c.awaited().attach(w)
 	defer c.attach(nil)
 	over := ctx.Done()
 	for {
