@@ -48,7 +48,7 @@ func (s *session) callPage(ctx context.Context, req *mcp.CallToolRequest, name s
 
 // pageCall is a call of a page's tool that can be made.
 type pageCall struct {
-	entry tenant.Entry
+	entry  tenant.Entry
 	errand // its name is the published one
 }
 
