@@ -19,12 +19,6 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// heapFloor is how much heap there is before garbage is collected for the first
-// time. The SDK allocates about 190 KB a call, so that Go's own floor of 4 MB
-// means a collection every twenty calls; this one costs address space, and up to
-// as much memory under load, but a large heap none in proportion as GOGC would.
-const heapFloor = 32 << 20
-
 func main() {
 	floor := make([]byte, heapFloor) // never touched, so it takes no memory
 	code := start()

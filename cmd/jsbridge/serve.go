@@ -42,6 +42,7 @@ func serveCommand() *cobra.Command {
 				return err
 			}
 			s.Start()
+			go giveBack(c.Context())
 			if err := greet(c.OutOrStdout(), s.Port()); err != nil {
 				return err
 			}

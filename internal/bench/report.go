@@ -57,7 +57,7 @@ func (r *results) report() *report {
 	rep.facts = append(rep.facts,
 		fmt.Sprintf("rounds:  %d, of %s where it is about speed; figures are medians of the rounds", r.rounds, r.duration),
 		// Most of what separates the two under load, so it belongs next to the figures.
-		"memory:  jsbridge collects garbage from 32 MB of heap on; bare and floor have Go's default")
+		"memory:  jsbridge collects garbage from 8 MB of heap on; bare and floor have Go's default")
 	rep.tables = append(rep.tables, r.callTable(), r.ratioTable())
 	if r.lists != nil {
 		rep.tables = append(rep.tables, r.listTable())
