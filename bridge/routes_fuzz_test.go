@@ -220,13 +220,16 @@ func (a *fuzzedServer) judge(req *http.Request, w *httptest.ResponseRecorder) {
 	}
 }
 
-// isOurHost is the guard's rule, as a browser reads a Host.
+// isOurHost is the guard's rule, as a browser reads a Host. What is no port is none of
+// its business.
 func isOurHost(host string) bool {
-	u, err := url.Parse("http://" + host)
-	name := strings.TrimSuffix(strings.ToLower(host), ".")
-	if err == nil {
-		name = strings.TrimSuffix(strings.ToLower(u.Hostname()), ".")
+	name := host
+	if u, err := url.Parse("http://" + host); err == nil {
+		name = u.Hostname()
+	} else if before, _, ok := strings.Cut(host, ":"); ok && strings.Count(host, ":") == 1 {
+		name = before
 	}
+	name = strings.TrimSuffix(strings.ToLower(name), ".")
 	if name == "localhost" || strings.HasSuffix(name, ".localhost") {
 		return true
 	}
