@@ -223,13 +223,14 @@ func (a *fuzzedServer) judge(req *http.Request, w *httptest.ResponseRecorder) {
 // isOurHost is the guard's rule, as a browser reads a Host. What is no port is none of
 // its business.
 func isOurHost(host string) bool {
-	name := host
-	if u, err := url.Parse("http://" + host); err == nil {
-		name = u.Hostname()
-	} else if before, _, ok := strings.Cut(host, ":"); ok && strings.Count(host, ":") == 1 {
-		name = before
+	name := strings.ToLower(host)
+	if i := strings.LastIndexByte(name, ':'); i >= 0 && (strings.Count(name, ":") == 1 || name[i-1] == ']') {
+		name = name[:i]
 	}
-	name = strings.TrimSuffix(strings.ToLower(name), ".")
+	if inner, ok := strings.CutPrefix(name, "["); ok {
+		name = strings.TrimSuffix(inner, "]")
+	}
+	name = strings.TrimSuffix(name, ".")
 	if name == "localhost" || strings.HasSuffix(name, ".localhost") {
 		return true
 	}
