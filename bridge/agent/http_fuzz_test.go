@@ -34,6 +34,7 @@ const (
 	fuzzInSession   = 1 << 7 // of client A, else none
 	fuzzOtherID     = 1 << 8 // a session that is not there
 	fuzzTellsMethod = 1 << 9 // the headers of 2026-07-28 are those of the body
+	fuzzOlder       = 1 << 4 // client A is of 2025-03-26, which has batches
 )
 
 // Everything that a client may send is answered, as MCP has it, and concerns nobody
@@ -54,7 +55,9 @@ func FuzzServeHTTP(f *testing.F) {
 		{fuzzInSession, "", "", `{"jsonrpc":"2.0","id":6,"method":"completion/complete","params":{"ref":{"type":"ref/prompt","name":"p__review"},"argument":{"name":"style","value":""}}}`},
 		{fuzzInSession, "", "", `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`},
 		{fuzzInSession, "", "", `{"jsonrpc":"2.0","id":7,"result":{}}`},
-		{fuzzInSession | 2<<5, "", "", `[{"jsonrpc":"2.0","id":8,"method":"ping"},{"jsonrpc":"2.0","id":9,"method":"tools/list"}]`},
+		{fuzzInSession | fuzzOlder | 2<<5, "", "", `[{"jsonrpc":"2.0","id":8,"method":"ping"},{"jsonrpc":"2.0","id":9,"method":"tools/list"}]`},
+		{fuzzInSession | fuzzOlder | 2<<5 | 1<<10, "", "", `[{"jsonrpc":"2.0","id":"8","method":"tools/call","params":{"name":"p__t"}},{"jsonrpc":"2.0","method":"notifications/roots/list_changed"},{"jsonrpc":"2.0","id":8,"method":"nonsense"}]`},
+		{fuzzInSession | 2<<5, "", "", `[{"jsonrpc":"2.0","id":8,"method":"ping"}]`},
 		{fuzzInSession | 1, "", "", ``},
 		{fuzzInSession | 2, "", "", ``},
 		{fuzzOtherID, "", "", `{"jsonrpc":"2.0","id":1,"method":"ping"}`},
@@ -73,7 +76,7 @@ func FuzzServeHTTP(f *testing.F) {
 			return // net/http takes no such header
 		}
 		synctest.Test(t, func(t *testing.T) {
-			s := newFuzzSide(t)
+			s := newFuzzSide(t, map[bool]string{true: "2025-03-26", false: withSessions}[choices&fuzzOlder != 0])
 			defer s.end()
 			req := s.request(choices, version, name, body)
 			was := s.others()
@@ -98,7 +101,8 @@ type fuzzSide struct {
 	panics []string // that the log tells of
 }
 
-func newFuzzSide(t *testing.T) *fuzzSide {
+// newFuzzSide has client A speak that version.
+func newFuzzSide(t *testing.T, version string) *fuzzSide {
 	s := &fuzzSide{t: t}
 	var mu sync.Mutex
 	spaces, ids := make(map[string]string), make(map[string]bool)
@@ -117,7 +121,7 @@ func newFuzzSide(t *testing.T) *fuzzSide {
 		return ids[id]
 	}})
 	s.Handler = New(s.registry, Options{Logger: slog.New(panicLog{s}), Workspace: workspace, MaxBody: 1 << 16})
-	s.a, s.b = s.open(), s.open()
+	s.a, s.b = s.open(version), s.open(withSessions)
 	own, _ := workspace(defaultWorkspace)
 	other, _ := workspace("other")
 	for _, id := range []string{s.sessions[s.a].view.Own().ID(), own, s.sessions[s.b].view.Own().ID(), other} {
@@ -141,9 +145,9 @@ func (s *fuzzSide) end() {
 func (s *fuzzSide) others() string { return s.pages[2].heard() + s.pages[3].heard() }
 
 // open begins a session.
-func (s *fuzzSide) open() string {
+func (s *fuzzSide) open(version string) string {
 	s.t.Helper()
-	req := httptest.NewRequest("POST", "/mcp", strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"sampling":{},"elicitation":{}},"clientInfo":{"name":"c","version":"1"}}}`))
+	req := httptest.NewRequest("POST", "/mcp", strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"`+version+`","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`))
 	req.Header.Set("Content-Type", "application/json")
 	w := httptest.NewRecorder()
 	s.ServeHTTP(w, req)
@@ -267,22 +271,40 @@ func (s *fuzzSide) judge(req *http.Request, body []byte, w *httptest.ResponseRec
 	if req.Method != http.MethodPost || !ok {
 		return
 	}
-	answers := 0
-	for _, m := range messages {
-		switch {
-		case m.Method != nil: // on the way
-		case m.Result == nil == (m.Error == nil):
-			t.Errorf("neither a result nor an error, or both: %s", w.Body)
-		case string(m.ID) == "null" && w.Code >= 400: // refused before its id was read
-			answers++
-		case sameID(m.ID, asked):
-			answers++
-		default:
-			t.Errorf("an answer to %s, which nobody asked (but %s): %s", m.ID, asked, w.Body)
-		}
+	if req.Header.Get(methodHeader) == methodListen && w.Code == 200 {
+		return // answered when it ends, if at all
 	}
-	if listens := req.Header.Get(methodHeader) == methodListen; answers != 1 && !(listens && answers == 0 && w.Code == 200) {
-		t.Errorf("%d answers to %s: %d %s", answers, body, w.Code, w.Body)
+	if w.Code >= 400 {
+		if id := messages[0].ID; string(id) != "null" && !(len(asked) == 1 && sameID(id, asked[0])) {
+			t.Errorf("a refusal of %s, and %s was asked: %s", id, asked, w.Body)
+		}
+		return
+	}
+	s.judgeAnswers(asked, messages)
+}
+
+// judgeAnswers: each request has one answer, and what nobody asked for has none.
+func (s *fuzzSide) judgeAnswers(asked []json.RawMessage, messages []fuzzMessage) {
+	s.t.Helper()
+	answers := make([]int, len(asked))
+	for _, m := range messages {
+		if m.Method != nil { // on the way
+			continue
+		}
+		if m.Result == nil == (m.Error == nil) {
+			s.t.Errorf("neither a result nor an error, or both: %+v", m)
+		}
+		i := slices.IndexFunc(asked, func(id json.RawMessage) bool { return sameID(id, m.ID) })
+		if i < 0 {
+			s.t.Errorf("an answer to %s, and %s was asked", m.ID, asked)
+			continue
+		}
+		answers[i]++
+	}
+	for i, n := range answers {
+		if n != 1 {
+			s.t.Errorf("%d answers to %s", n, asked[i])
+		}
 	}
 }
 
@@ -360,23 +382,30 @@ func messagesOf(kind string, body []byte) (found []fuzzMessage, err error) {
 	return found, nil
 }
 
-// askedIn gives the id of the one request that a body is, if it surely is one.
-func askedIn(body []byte) (id json.RawMessage, ok bool) {
-	var msg map[string]json.RawMessage
-	if json.Unmarshal(body, &msg) != nil || string(msg["jsonrpc"]) != `"2.0"` {
+// askedIn gives the ids of the requests that a body surely has, if it is nothing else
+// and no two are alike.
+func askedIn(body []byte) (ids []json.RawMessage, ok bool) {
+	msgs := []map[string]json.RawMessage{nil}
+	if json.Unmarshal(body, &msgs[0]) != nil && json.Unmarshal(body, &msgs) != nil {
 		return nil, false
 	}
-	var method string
-	if json.Unmarshal(msg["method"], &method) != nil || method == "" {
-		return nil, false
+	for _, msg := range msgs {
+		var method string
+		if string(msg["jsonrpc"]) != `"2.0"` || json.Unmarshal(msg["method"], &method) != nil || method == "" || method == "notifications/cancelled" {
+			return nil, false
+		}
+		id, given := msg["id"]
+		if !given {
+			continue
+		}
+		var number int64
+		var text string
+		if json.Unmarshal(id, &number) != nil && json.Unmarshal(id, &text) != nil || string(id) == "null" || slices.ContainsFunc(ids, func(o json.RawMessage) bool { return sameID(o, id) }) {
+			return nil, false
+		}
+		ids = append(ids, id)
 	}
-	var id64 int64
-	var text string
-	id = msg["id"]
-	if json.Unmarshal(id, &id64) != nil && json.Unmarshal(id, &text) != nil || string(id) == "null" {
-		return nil, false
-	}
-	return id, true
+	return ids, len(ids) > 0
 }
 
 func sameID(a, b json.RawMessage) bool {
