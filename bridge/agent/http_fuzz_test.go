@@ -201,17 +201,29 @@ func (s *fuzzSide) request(choices uint16, version, name string, body []byte) *h
 	}
 	set(methodHeader, name)
 	if choices&fuzzTellsMethod != 0 {
-		var msg struct {
-			Method string
-			Params struct{ Name, URI string }
-		}
-		_ = json.Unmarshal(body, &msg)
-		if named := msg.Method + msg.Params.Name + msg.Params.URI; !strings.ContainsFunc(named, func(c rune) bool { return c < ' ' || c > '~' }) {
-			set(methodHeader, msg.Method)
-			set("Mcp-Name", msg.Params.Name+msg.Params.URI)
-		}
+		s.tellMethod(req, body)
 	}
 	return req
+}
+
+// tellMethod sets the headers that 2026-07-28 wants to be those of the body.
+func (s *fuzzSide) tellMethod(req *http.Request, body []byte) {
+	var msg struct {
+		Method string
+		Params struct {
+			Name, URI string
+			Ref       struct{ Name string }
+		}
+	}
+	_ = json.Unmarshal(body, &msg)
+	name := msg.Params.Name + msg.Params.URI
+	if strings.ContainsFunc(msg.Method+name, func(c rune) bool { return c < ' ' || c > '~' }) {
+		return // net/http takes no such header
+	}
+	req.Header.Set(methodHeader, msg.Method)
+	if name != "" {
+		req.Header.Set("Mcp-Name", name)
+	}
 }
 
 // serve asks, and hangs up if that takes longer than any answer may.
@@ -416,8 +428,10 @@ func sameID(a, b json.RawMessage) bool {
 // fuzzPage answers whatever it is asked, and notes it.
 type fuzzPage struct {
 	fakePage
-	mu  sync.Mutex
-	log strings.Builder
+	answers  func(tenant.CallFrame) // nil: it answers well
+	answered func()                 // its question was; nil: it has none
+	mu       sync.Mutex
+	log      strings.Builder
 }
 
 func (p *fuzzPage) heard() string {
@@ -434,17 +448,27 @@ func (p *fuzzPage) note(format string, args ...any) {
 
 func (p *fuzzPage) Call(c tenant.CallFrame) error {
 	p.note("call %s %s %s", c.Method, c.Tool, c.Args)
+	if p.answers != nil {
+		go p.answers(c)
+		return nil
+	}
 	results := map[tenant.Method]string{tenant.RunTool: `{"content":[{"type":"text","text":"ok"}]}`, tenant.GetPrompt: `{"messages":[{"role":"user","content":{"type":"text","text":"hi"}}]}`,
 		tenant.ReadResource: `{"contents":[{"text":"hi"}]}`, tenant.Complete: `{"values":["v"]}`}
 	go func() { _ = p.link.Answer(c.ID, tenant.Answer{Result: json.RawMessage(results[c.Method])}) }()
 	return nil
 }
 
-func (p *fuzzPage) Cancel(id, _ string)               { p.note("cancel %s", id) }
-func (p *fuzzPage) Answer(id string, _ tenant.Answer) { p.note("answer %s", id) }
-func (p *fuzzPage) Complain(message string)           { p.note("complain %s", message) }
-func (p *fuzzPage) Watch(uri string, on bool)         { p.note("watch %s %v", uri, on) }
-func (p *fuzzPage) Identify(label string)             { p.note("identify %s", label) }
+func (p *fuzzPage) Cancel(id, _ string) { p.note("cancel %s", id) }
+func (p *fuzzPage) Answer(id string, _ tenant.Answer) {
+	p.note("answer %s", id)
+	if p.answered != nil {
+		go p.answered()
+	}
+}
+
+func (p *fuzzPage) Complain(message string)   { p.note("complain %s", message) }
+func (p *fuzzPage) Watch(uri string, on bool) { p.note("watch %s %v", uri, on) }
+func (p *fuzzPage) Identify(label string)     { p.note("identify %s", label) }
 
 // panicLog keeps what the log says of panics.
 type panicLog struct{ s *fuzzSide }
