@@ -48,6 +48,7 @@ func FuzzRoutes(f *testing.F) {
 		{6, "/api/origins", home, "", `{"origin":"null"}`},
 		{1, "/api/origins", home, "https://evil.example", ""},
 		{1, "/api/events", home, "", ""},
+		{17, "/api/events", home, "", "epoch-18446744073709551615"},
 		{0, "/mcp", "evil.example", "", `{}`},
 		{0, "/mcp", "[::1]:8766", "http://localhost:3000", `{"jsonrpc":"2.0","id":1,"method":"ping"}`},
 		{0, "/mcp/a%3Ab", "127.0.0.1.", "http://127.1", `{}`},
@@ -59,7 +60,7 @@ func FuzzRoutes(f *testing.F) {
 		f.Add(seed.choices, seed.path, seed.host, seed.origin, []byte(seed.body))
 	}
 	f.Fuzz(func(t *testing.T, choices uint8, path, host, origin string, body []byte) {
-		if !strings.HasPrefix(path, "/") || strings.ContainsFunc(path+host+origin, func(c rune) bool { return c < ' ' || c == 0x7f }) {
+		if !strings.HasPrefix(path, "/") || strings.ContainsFunc(path+host+origin, isControl) {
 			return // net/http takes no such request
 		}
 		synctest.Test(t, func(t *testing.T) {
@@ -81,10 +82,15 @@ func FuzzRoutes(f *testing.F) {
 			if choices&8 != 0 {
 				req.Header.Set("Sec-Fetch-Site", "cross-site")
 			}
+			if choices&16 != 0 && !bytes.ContainsFunc(body, isControl) {
+				req.Header.Set("Last-Event-ID", string(body))
+			}
 			a.judge(req, a.serve(req))
 		})
 	})
 }
+
+func isControl(c rune) bool { return c < ' ' || c == 0x7f }
 
 // fuzzedServer is one that listens but does not serve: it is asked directly.
 type fuzzedServer struct {
