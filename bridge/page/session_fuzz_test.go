@@ -64,35 +64,13 @@ func FuzzSession(f *testing.F) {
 }
 
 func fuzzSession(t *testing.T, frames [][]byte, v1 bool) {
-	var log lockedBuffer
 	r := tenant.NewRegistry(tenant.Options{})
-	h := New(r, Options{Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelError})), MaxTools: 64})
-	pipes := &pipeListener{conns: make(chan net.Conn), closed: make(chan struct{})}
-	srv := &http.Server{Handler: h, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)}
-	go func() { _ = srv.Serve(pipes) }()
-	defer func() {
-		r.Close()
-		_ = srv.Close()
-		h.Wait(context.Background())
-		synctest.Wait()
-		if log.String() != "" {
-			t.Errorf("logged: %s", &log)
-		}
-	}()
 	own, err := r.Open()
 	if err != nil {
 		t.Fatal(err)
 	}
-	query := "?tenant=" + own.ID()
-	if v1 {
-		query += "&v=1&instance=0123456789abcdef"
-	}
-	client := &http.Client{Transport: &http.Transport{DialContext: pipes.dial, DisableKeepAlives: true}}
-	ws, _, err := websocket.Dial(t.Context(), "http://localhost/ws"+query, &websocket.DialOptions{HTTPClient: client})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ws.SetReadLimit(-1)
+	ws, end := dialPiped(t, r, own, v1)
+	defer end()
 	told := make(chan string, 1)
 	go func() { told <- protocolErrors(ws, v1) }()
 	say := func(frame []byte) bool {
@@ -132,6 +110,36 @@ func fuzzSession(t *testing.T, frames [][]byte, v1 bool) {
 	}
 	if got := own.Pages(); len(got) > 1 {
 		t.Errorf("one socket makes %d pages", len(got))
+	}
+}
+
+// dialPiped opens a page's socket to a handler that nobody else can reach. Call end
+// once all is done: it checks that nothing was logged as an error.
+func dialPiped(t *testing.T, r *tenant.Registry, own *tenant.Tenant, v1 bool) (ws *websocket.Conn, end func()) {
+	t.Helper()
+	var log lockedBuffer
+	h := New(r, Options{Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelError})), MaxTools: 64})
+	pipes := &pipeListener{conns: make(chan net.Conn), closed: make(chan struct{})}
+	srv := &http.Server{Handler: h, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)}
+	go func() { _ = srv.Serve(pipes) }()
+	query := "?tenant=" + own.ID()
+	if v1 {
+		query += "&v=1&instance=0123456789abcdef"
+	}
+	client := &http.Client{Transport: &http.Transport{DialContext: pipes.dial, DisableKeepAlives: true}}
+	ws, _, err := websocket.Dial(t.Context(), "http://localhost/ws"+query, &websocket.DialOptions{HTTPClient: client})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ws.SetReadLimit(-1)
+	return ws, func() {
+		r.Close()
+		_ = srv.Close()
+		h.Wait(context.Background())
+		synctest.Wait()
+		if log.String() != "" {
+			t.Errorf("logged: %s", &log)
+		}
 	}
 }
 

@@ -54,17 +54,9 @@ func FuzzStateFile(f *testing.F) {
 			t.Fatalf("looking at the file changed it: %q, %v", unchanged, err)
 		}
 
-		if _, err := file.Allow(added); err != nil {
-			if len(before.entries) < MaxOrigins && len(data) < MaxFile/2 {
-				t.Fatalf("allowing: %v", err)
-			}
+		full := len(before.entries) >= MaxOrigins || len(data) >= MaxFile/2
+		if !changes(t, file, added, full) {
 			return
-		}
-		if _, err := file.Workspace("added"); err != nil {
-			t.Fatalf("a workspace: %v", err)
-		}
-		if _, err := file.Remove(added); err != nil {
-			t.Fatalf("removing: %v", err)
 		}
 		if whyNot != nil {
 			stillThere(t, dir, data)
@@ -76,6 +68,25 @@ func FuzzStateFile(f *testing.F) {
 		}
 		keeps(t, before, after, added)
 	})
+}
+
+// changes adds and removes something, each time writing the file. It tells whether it
+// could, as it must unless the file may be full.
+func changes(t *testing.T, file *File, origin string, full bool) bool {
+	t.Helper()
+	if _, err := file.Allow(origin); err != nil {
+		if !full {
+			t.Fatalf("allowing: %v", err)
+		}
+		return false
+	}
+	if _, err := file.Workspace("added"); err != nil {
+		t.Fatalf("a workspace: %v", err)
+	}
+	if _, err := file.Remove(origin); err != nil {
+		t.Fatalf("removing: %v", err)
+	}
+	return true
 }
 
 // stillThere looks for a file of exactly these bytes.
