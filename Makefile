@@ -2,13 +2,13 @@
 GO ?= go
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: run test lint web conformance clients generate bench bench-go fuzz
+.PHONY: run test lint web conformance clients generate bench bench-go fuzz fuzz-smoke
 
 run:
 	$(GO) run ./cmd/jsbridge
 
 # -count=1: some tests build and run programs, of which Go's test cache knows nothing.
-test: lint web conformance
+test: lint web conformance fuzz-smoke
 	$(GO) test -race -timeout 10m -count=1 ./...
 
 lint:
@@ -44,10 +44,15 @@ bench:
 bench-go:
 	GO="$(GO)" BASE="$(BASE)" ./internal/bench/benchgo.sh
 
-# -fuzzminimizetime: or Go spends most of the minute on shrinking what it found.
-FUZZ = $(GO) test -run '^$$' -fuzztime 60s -fuzzminimizetime 20x
+# Every fuzz target for so long. -fuzzminimizetime: or Go spends most of that on
+# shrinking what it found.
+FUZZTIME ?= 10m
 fuzz:
-	$(FUZZ) -fuzz FuzzParse ./manifest
-	$(FUZZ) -fuzz FuzzCheckArguments ./manifest
-	$(FUZZ) -fuzz FuzzPublish ./bridge/agent
-	$(FUZZ) -fuzz FuzzDecodeFrame ./bridge/page
+	@git grep -o '^func Fuzz[A-Za-z0-9]*' -- '*_test.go' | sed 's|/[^/]*:func | |' | while read -r package target; do \
+		echo "$$package: $$target"; \
+		$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 20x "./$$package" </dev/null || exit 1; \
+	done
+
+# What a push breaks at once is found by a second each.
+fuzz-smoke:
+	$(MAKE) fuzz FUZZTIME=1s
