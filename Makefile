@@ -4,12 +4,16 @@ STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 .PHONY: run test lint web conformance clients generate bench bench-go fuzz fuzz-smoke
 
+# Has the MCP SDK answer what jsbridge would answer itself, see bridge/agent/shortcut.go.
+WITHOUT_SHORTCUT = JSBRIDGE_NO_SHORTCUT=true
+
 run:
 	$(GO) run ./cmd/jsbridge
 
 # -count=1: some tests build and run programs, of which Go's test cache knows nothing.
 test: lint web conformance fuzz-smoke
 	$(GO) test -race -timeout 10m -count=1 ./...
+	$(WITHOUT_SHORTCUT) $(GO) test -race -timeout 5m -count=1 ./bridge ./bridge/agent
 
 lint:
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); \
@@ -26,6 +30,7 @@ web:
 conformance:
 	cd internal/conformance && npm ci --no-audit --no-fund
 	$(GO) run ./internal/conformance
+	$(WITHOUT_SHORTCUT) $(GO) run ./internal/conformance
 
 # Real MCP clients against a page in a real browser: the table of docs/clients.md.
 clients:

@@ -34,6 +34,10 @@ type fuzzSide struct {
 
 // newFuzzSide has client A speak that version.
 func newFuzzSide(t *testing.T, version string) *fuzzSide {
+	return newFuzzSideWith(t, version, Options{})
+}
+
+func newFuzzSideWith(t *testing.T, version string, opts Options) *fuzzSide {
 	s := &fuzzSide{t: t}
 	var mu sync.Mutex
 	spaces, ids := make(map[string]string), make(map[string]bool)
@@ -51,7 +55,8 @@ func newFuzzSide(t *testing.T, version string) *fuzzSide {
 		defer mu.Unlock()
 		return ids[id]
 	}})
-	s.Handler = New(s.registry, Options{Logger: slog.New(panicLog{s}), Workspace: workspace, MaxBody: 1 << 16})
+	opts.Logger, opts.Workspace, opts.MaxBody = slog.New(panicLog{s}), workspace, 1<<16
+	s.Handler = New(s.registry, opts)
 	s.a, s.b = s.open(version), s.open(withSessions)
 	own, _ := workspace(defaultWorkspace)
 	other, _ := workspace("other")
