@@ -35,7 +35,10 @@ func newEdge(t *testing.T, opts Options) *edge {
 // newStoppedEdge is one that listens but does not serve yet.
 func newStoppedEdge(t *testing.T, opts Options) *edge {
 	t.Helper()
-	opts.Files, opts.Logger = web.Files(), slog.New(slog.NewTextHandler(io.Discard, nil))
+	opts.Files = web.Files()
+	if opts.Logger == nil {
+		opts.Logger = slog.New(slog.NewTextHandler(io.Discard, nil))
+	}
 	opts.State = filepath.Join(t.TempDir(), "state.json")
 	s, err := New(t.Context(), opts)
 	if err != nil {
