@@ -4,9 +4,11 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -171,5 +173,53 @@ func TestVanishedClientsLeaveNothing(t *testing.T) {
 	close(release)
 	if err := <-done; err != nil {
 		t.Errorf("the call that ran meanwhile: %v", err)
+	}
+}
+
+// Some clients take 128 tools in all, or 40.
+func TestPageToolsMayBeLeftOutOfTheList(t *testing.T) {
+	eachEra(t, func(t *testing.T, version string) {
+		s := newSide(t, Options{HidePageTools: true}, tenant.Options{})
+		c := s.connectAs(version, "/w", nil)
+		before := c.names()
+		s.join(s.tenantOf(c), offerings, answer(`"fine"`))
+		take(t, c.prompts) // the other lists change, and are told of
+		if now := c.names(); strings.Join(now, " ") != strings.Join(before, " ") || len(c.changed) != 0 {
+			t.Errorf("listed %v, then %v, told %d times", before, now, len(c.changed))
+		}
+		if text, failed := c.ask("describe_tools", `{}`); failed || !strings.Contains(text, `"p__t"`) {
+			t.Errorf("describe_tools: %s", text)
+		}
+		for name, args := range map[string]string{"call_page_tool": `{"name":"p__t"}`, "p__t": `{}`} {
+			if text, failed := c.ask(name, args); failed || text != "fine" {
+				t.Errorf("%s: %s", name, text)
+			}
+		}
+	})
+}
+
+func TestLongListIsWarnedOfOnce(t *testing.T) {
+	var warnings atomic.Int32
+	s := newSide(t, Options{}, tenant.Options{})
+	s.Handler.log = slog.New(countingLog{slog.NewTextHandler(io.Discard, nil), "a long list of tools", &warnings})
+	c := s.connect()
+	tn := s.tenantOf(c)
+	many := func(n int) string {
+		tools := make([]string, n)
+		for i := range tools {
+			tools[i] = fmt.Sprintf(`{"name":"t%d"}`, i)
+		}
+		return `[` + strings.Join(tools, ",") + `]`
+	}
+	l := s.join(tn, many(manyTools-len(s.builtinTools)), answer("1"))
+	c.names()
+	if n := warnings.Load(); n != 0 {
+		t.Errorf("%d warnings of a list that is not long", n)
+	}
+	s.register(l, many(manyTools))
+	c.names()
+	c.names()
+	if n := warnings.Load(); n != 1 {
+		t.Errorf("%d warnings, want one", n)
 	}
 }

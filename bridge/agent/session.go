@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -27,6 +28,8 @@ type session struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc // ends the session's calls
 	teller *teller                 // nil if shared
+
+	warned atomic.Bool // of a long list
 
 	opening sync.Mutex // held while the view is made, before all others
 

@@ -61,6 +61,7 @@ func serveCommand() *cobra.Command {
 	f.StringVar(&opts.Tenant.Bare, "bare", "", "name of the connection whose tools and prompts are published without its prefix")
 	f.StringVar(&pageCode, "page-code", string(tenant.AllowCode), "what becomes of code that an agent registers in a page: allow, ask (the user, in the tab) or off")
 	f.BoolVar(&opts.Redact, "redact", false, "keeps arguments and results of calls out of the dashboard's log")
+	f.BoolVar(&opts.Agent.HidePageTools, "hide-page-tools", false, "leaves pages' tools out of the tool list, for clients that take few tools: agents use describe_tools and call_page_tool")
 	stateFlag(f, &opts.State)
 	f.StringVar(&level, "log-level", "info", "debug, info, warn or error")
 	f.DurationVar(&opts.Tenant.CallTimeout, "call-timeout", tenant.DefaultCallTimeout, "limit of a call whose tool sets no timeoutMs")
