@@ -154,7 +154,7 @@ func TestVanishedClientsLeaveNothing(t *testing.T) {
 		done <- err
 	}()
 	<-called
-	const vanished = 100
+	const vanished = 50
 	round := func() {
 		for range vanished {
 			c := &raw{t: t, url: s.url}

@@ -21,7 +21,7 @@ func objectOf(size int) string {
 // structured content is twice as long. Yet what is left out is said, and what an
 // outputSchema promises is there: clients refuse the whole result otherwise.
 func TestLimitCountsEveryCopy(t *testing.T) {
-	const limit = 1 << 20
+	const limit = 560 << 10
 	h := &Handler{opts: Options{MaxResult: limit}}
 	plain, schema := entry(t, `{"name":"x"}`), entry(t, `{"name":"x","outputSchema":{"type":"object"}}`)
 	both := func(text, structured int) string {
@@ -36,12 +36,12 @@ func TestLimitCountsEveryCopy(t *testing.T) {
 		fails      bool
 	}{
 		{"small", plain, objectOf(1000), `{"a":"xxx`, 1000, false},
-		{"large", plain, objectOf(300 << 10), `{"a":"xxx`, 0, false},
+		{"large", plain, objectOf(270 << 10), `{"a":"xxx`, 0, false},
 		{"larger than the limit", plain, objectOf(limit + 1), `{"a":"xxx`, 0, false},
 		{"small, of a schema", schema, objectOf(1000), `{"a":"xxx`, 1000, false},
-		{"large, of a schema", schema, objectOf(300 << 10), `{"a":"xxx`, 300 << 10, false},
-		{"of a schema, fits once", schema, objectOf(limit - 2000), `[1046576 bytes of JSON, see the structured content]`, limit - 2000, false},
-		{"of a schema, fits not at all", schema, objectOf(limit + 1), `the page's tool "x" ran, but its result of 1048577 bytes is over the limit`, 0, true},
+		{"large, of a schema", schema, objectOf(270 << 10), `{"a":"xxx`, 270 << 10, false},
+		{"of a schema, fits once", schema, objectOf(limit - 2000), fmt.Sprintf("[%d bytes of JSON, see the structured content]", limit-2000), limit - 2000, false},
+		{"of a schema, fits not at all", schema, objectOf(limit + 1), fmt.Sprintf("the page's tool \"x\" ran, but its result of %d bytes is over the limit", limit+1), 0, true},
 		{"two of the page's own", plain, both(1000, 2000), "ttt", 2000, false},
 		{"two of the page's own, too long together", plain, both(limit-1000, limit-1000), "ttt", limit - 1000, false},
 		{"two, the structured one too long", plain, both(1000, limit+1), "ttt", 0, false},
@@ -62,15 +62,16 @@ func TestLimitCountsEveryCopy(t *testing.T) {
 		}
 	}
 	res := mapped(h, plain, tenant.Answer{Result: json.RawMessage(both(1000, limit+1))})
-	if last, ok := res.Content[len(res.Content)-1].(*mcp.TextContent); !ok || !strings.Contains(last.Text, "structured content of 1048577 bytes left out") {
+	if last, ok := res.Content[len(res.Content)-1].(*mcp.TextContent); !ok || !strings.Contains(last.Text, fmt.Sprintf("structured content of %d bytes left out", limit+1)) {
 		t.Errorf("structured content was left out without a word: %+v", res.Content)
 	}
 }
 
 // Pictures reach the model as pictures, or are named; what is none never fails a call.
 func TestPicturesOfEveryKind(t *testing.T) {
-	h := &Handler{opts: Options{MaxResult: 1 << 20}}
-	big := b64(pngBytes + strings.Repeat("x", 2<<20))
+	const limit = 610 << 10
+	h := &Handler{opts: Options{MaxResult: limit}}
+	big := pngBytes + strings.Repeat("x", limit)
 	for name, tc := range map[string]struct{ wire, want string }{
 		"a whole data URL of 600 KB": {`"data:image/png;base64,` + b64(pngBytes+strings.Repeat("x", 600<<10)) + `"`, "image:image/png"},
 		"blanks for plus signs":      {`"data:image/png;base64,` + strings.ReplaceAll(b64(pngBytes+"\xfb\xef\xbe"), "+", " ") + `"`, "image:image/png"},
@@ -79,7 +80,7 @@ func TestPicturesOfEveryKind(t *testing.T) {
 		"SVG as text":                {`"data:image/svg+xml,<svg/>"`, "text:[left out: data of"},
 		"a page called a picture":    {`"data:image/png;base64,` + b64("<html>") + `"`, "text:[left out: data of"},
 		"HTML":                       {`"data:text/html,<p>"`, "text:data:text/html,<p>"},
-		"over the limit":             {`"data:image/png;base64,` + big + `"`, "text:[image of 2097169 bytes left out by jsbridge: the limit of a result is 1048576 (--max-result); have the page return a smaller one]"},
+		"over the limit":             {`"data:image/png;base64,` + b64(big) + `"`, fmt.Sprintf("text:[image of %d bytes left out by jsbridge: the limit of a result is %d (--max-result)", len(big), limit)},
 		"inside an object":           {`{"image":"data:image/png;base64,AA","note":"x"}`, `text:{"image":"data:image/png;base64,AA","note":"x"} structured:`},
 	} {
 		if got := shape(mapped(h, entry(t, `{"name":"x"}`), tenant.Answer{Result: json.RawMessage(tc.wire)})); !strings.HasPrefix(got, tc.want) || strings.HasSuffix(got, "error") {
