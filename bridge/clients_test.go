@@ -196,8 +196,8 @@ func TestEndpointWithASlash(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if res.StatusCode != 200 || res.Header.Get("Content-Type") != "text/event-stream" {
-			t.Errorf("GET %s: %d", path, res.StatusCode)
+		if res.StatusCode != 200 || res.Header.Get("Content-Type") != "text/event-stream" || !strings.Contains(res.Header.Get("Cache-Control"), "no-store") {
+			t.Errorf("GET %s: %d %v", path, res.StatusCode, res.Header)
 		}
 		res.Body.Close()
 		if r := e.do(http.MethodOptions, path, "", headers("Origin", "http://localhost:6274", "Access-Control-Request-Method", "POST")); r.StatusCode != 204 || r.Header.Get("Access-Control-Allow-Origin") == "" {
