@@ -185,3 +185,53 @@ func TestPageFromDisk(t *testing.T) {
 	named.waitLine("--allow-origin null")
 	c.waitTools(demoTools...)
 }
+
+// An MCP client may be a page on a loopback origin, as the Inspector's is. What the
+// browser lets it do is up to the headers.
+func TestBrowserClientOnALoopbackOrigin(t *testing.T) {
+	s := serve(t)
+	tb := newTab(t).open(newSite(t).page("/", "<title>Client</title><link rel=icon href='data:,'>"))
+	got := eval[[]any](tb, `(async () => {
+		const url = '`+s.base+`/mcp';
+		const post = (body, headers) => fetch(url, { method: 'POST', body: JSON.stringify({ jsonrpc: '2.0', id: 1, ...body }),
+			headers: { 'Content-Type': 'application/json', Accept: 'application/json', ...headers } });
+		const begun = await post({ method: 'initialize', params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'page', version: '1' } } });
+		const session = { 'Mcp-Session-Id': begun.headers.get('Mcp-Session-Id'), 'MCP-Protocol-Version': '2025-11-25', Authorization: 'Bearer any' };
+		const list = await (await post({ method: 'tools/list' }, session)).json();
+		const stream = await fetch(url, { headers: { ...session, Accept: 'text/event-stream', 'Last-Event-ID': 'x_1' } });
+		const first = new TextDecoder().decode((await stream.body.getReader().read()).value);
+		const ended = await fetch(url, { method: 'DELETE', headers: session });
+		const after = await post({ method: 'tools/list' }, session);
+		return [list.result.tools.some((t) => t.name == 'call_page_tool'), stream.status, first.includes('retry:'), ended.status, after.status, (await after.json()).error.message];
+	})()`)
+	if want := []any{true, 200.0, true, 204.0, 404.0}; len(got) != 6 || !slices.Equal(got[:5], want) || !strings.Contains(fmt.Sprint(got[5]), "initialize a new one") {
+		t.Errorf("the page got %v, want %v", got, want)
+	}
+}
+
+// A hot update loads the scripts and the page's own module again. A call runs once all
+// the same, and in the newest function.
+func TestHotUpdateRunsEachCallOnce(t *testing.T) {
+	s := serve(t)
+	c := s.connect()
+	const module = `
+		const { connectMcpBridge, defineTool } = await import(base + '/client.js?t=' + version);
+		defineTool('count', () => { ran.push(version); return version }, { description: 'says which version this is' });
+		connectMcpBridge({ appName: 'hot', server: base });
+		await import(base + '/main.js?server=' + encodeURIComponent(base) + '&tenant=hot&t=' + version);`
+	tb := newTab(t).open(newSite(t).page("/", `<!doctype html><title>Hot</title><link rel=icon href="data:,"><script>
+		window.ran = [];
+		window.load = new (async () => {}).constructor('base', 'version', `+fmt.Sprintf("%q", module)+`);
+	</script>`))
+	for version := range 4 {
+		eval[bool](tb, fmt.Sprintf(`load(%q, %d).then(() => true)`, s.base, version))
+		c.waitTools("hot__count")
+		waitFor(t, "the newest function", func() bool {
+			tb.do(chromedp.Evaluate[chromedp.Void](`ran.length = 0`))
+			return c.ok("hot__count", nil) == fmt.Sprint(version)
+		})
+		if got := eval[string](tb, `ran.join()`); got != fmt.Sprint(version) {
+			t.Errorf("one call of version %d ran in %s", version, got)
+		}
+	}
+}
