@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -195,7 +196,7 @@ func (s *socket) turnAway(ctx context.Context, c closing) {
 func (s *socket) read(ctx context.Context) {
 	var end tenant.Departure
 	for {
-		typ, data, err := s.ws.Read(ctx)
+		typ, data, err := s.next(ctx)
 		if err != nil {
 			end = s.departure(err)
 			break
@@ -212,6 +213,31 @@ func (s *socket) read(ctx context.Context) {
 		s.message(data)
 	}
 	s.link.Closed(end)
+}
+
+// next reads one message. A large one takes its time: while it comes, so long the page
+// is alive, although its answer to a probe has to wait behind.
+func (s *socket) next(ctx context.Context) (websocket.MessageType, []byte, error) {
+	typ, r, err := s.ws.Reader(ctx)
+	if err != nil {
+		return 0, nil, err
+	}
+	data, err := io.ReadAll(heard{r, s.link})
+	return typ, data, err
+}
+
+// heard notes each piece of a message as a sign of life.
+type heard struct {
+	io.Reader
+	link *tenant.Link
+}
+
+func (h heard) Read(b []byte) (int, error) {
+	n, err := h.Reader.Read(b)
+	if n > 0 {
+		h.link.Heard()
+	}
+	return n, err
 }
 
 // refuse ends the socket of a peer that speaks another protocol.
