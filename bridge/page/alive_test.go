@@ -44,9 +44,9 @@ func TestAnAnswerOnItsWayIsASignOfLife(t *testing.T) {
 				}
 			}
 			write(`{"type":"call_result","id":"` + f.ID + `","result":"`)
-			piece := strings.Repeat("x", 16<<10) // more than is kept back for a full frame
+			piece := strings.Repeat("x", 5<<10) // more than is kept back for a full frame
 			write(piece)
-			tick := time.NewTicker(timeout / 100)
+			tick := time.NewTicker(timeout / 20)
 			defer tick.Stop()
 			for begun := time.Now(); arrives && time.Since(begun) < 3*timeout/2; <-tick.C {
 				write(piece)
