@@ -39,7 +39,10 @@ var noShortcut = os.Getenv("JSBRIDGE_NO_SHORTCUT") != ""
 // newStoppedEdge is one that listens but does not serve yet.
 func newStoppedEdge(t *testing.T, opts Options) *edge {
 	t.Helper()
-	opts.Files, opts.Logger = web.Files(), slog.New(slog.NewTextHandler(io.Discard, nil))
+	opts.Files = web.Files()
+	if opts.Logger == nil {
+		opts.Logger = slog.New(slog.NewTextHandler(io.Discard, nil))
+	}
 	opts.State = filepath.Join(t.TempDir(), "state.json")
 	opts.Agent.NoShortcut = noShortcut
 	s, err := New(t.Context(), opts)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"strconv"
@@ -93,6 +94,15 @@ func listenOnce(ctx context.Context, hosts []string, port int) (ls []net.Listene
 		return nil, fmt.Errorf("listening on port %d: %w", port, missing)
 	}
 	return ls, nil
+}
+
+// warnIfWide says who else may come in.
+func warnIfWide(log *slog.Logger, ls []net.Listener) {
+	for _, l := range ls {
+		if a, ok := l.Addr().(*net.TCPAddr); ok && !a.IP.IsLoopback() {
+			log.Warn("listening beyond this machine: whoever can reach this address may connect pages, which wait for approval, and with the token call their tools", "addr", a.String())
+		}
+	}
 }
 
 // holder asks who has the port: first the port itself, then the system.

@@ -138,6 +138,7 @@ func New(ctx context.Context, opts Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	warnIfWide(opts.Logger, listeners)
 
 	s := &Server{opts: opts, log: opts.Logger, state: file, listeners: listeners, failed: make(chan error, len(listeners))}
 	s.base, s.endBase = context.WithCancel(context.Background())

@@ -44,6 +44,23 @@ func TestRemotePageWaits(t *testing.T) {
 	}
 }
 
+func TestListeningWideIsWarnedOf(t *testing.T) {
+	for host, warned := range map[string]bool{"": false, "localhost": false, "127.0.0.1": false, "0.0.0.0": true} {
+		log := new(loggedText)
+		s, err := New(t.Context(), Options{Files: web.Files(), Host: host, Token: "s3cret", Logger: log.logger()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := strings.Join(log.lines(), "\n")
+		if strings.Contains(text, "level=WARN msg=\"listening beyond this machine") != warned || strings.Contains(text, "s3cret") {
+			t.Errorf("host %q: %s", host, text)
+		}
+		if err := s.Stop(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // otherAddress is one of this machine that is not loopback.
 func otherAddress(t *testing.T) string {
 	t.Helper()

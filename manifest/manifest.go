@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -78,10 +79,10 @@ func Parse(frame []byte, l Limits) (*Manifest, error) {
 		Title:   textField(top["title"], l.NameBytes, false),
 	}
 	var problems problemList
-	if !m.parseTools(top["tools"], l, &problems) {
+	if !m.parseTools(top["tools"], top["problems"], l, &problems) {
 		return nil, errors.New("tools in register_tools is not a well-formed array: send valid JSON")
 	}
-	m.parsePrompts(top["prompts"], l, &problems)
+	m.parsePrompts(top["prompts"], top["problems"], l, &problems)
 	m.parseResources(top["resources"], top["resourceTemplates"], l, &problems)
 	problems.addReported(top["problems"], l)
 	m.Problems = problems.done()
@@ -94,9 +95,10 @@ func textField(raw json.RawMessage, maxBytes int, multiline bool) string {
 	return Clean(s, maxBytes, multiline)
 }
 
-// parseTools fills m.Tools and reports whether raw is an array.
-func (m *Manifest) parseTools(raw json.RawMessage, l Limits, problems *problemList) bool {
-	list := lister[*Tool]{what: "tool", key: "name", limit: l.Tools}
+// parseTools fills m.Tools and reports whether raw is an array. reported is what the page's own script had to skip, here and
+// in parsePrompts.
+func (m *Manifest) parseTools(raw, reported json.RawMessage, l Limits, problems *problemList) bool {
+	list := lister[*Tool]{what: "tool", key: "name", limit: l.Tools, skipped: reportedPlaces(reported, "")}
 	list.parse = func(raw json.RawMessage) (*Tool, string, *draft) {
 		t, d := parseTool(raw, l)
 		return t, d.name, d
@@ -111,11 +113,11 @@ func (m *Manifest) parseTools(raw json.RawMessage, l Limits, problems *problemLi
 }
 
 // parsePrompts fills m.Prompts. Unlike tools they may be absent, and what is no array is only a problem.
-func (m *Manifest) parsePrompts(raw json.RawMessage, l Limits, problems *problemList) {
+func (m *Manifest) parsePrompts(raw, reported json.RawMessage, l Limits, problems *problemList) {
 	if !present(raw) {
 		return
 	}
-	list := lister[*Prompt]{what: "prompt", kind: "prompt", key: "name", limit: l.Prompts}
+	list := lister[*Prompt]{what: "prompt", kind: "prompt", key: "name", limit: l.Prompts, skipped: reportedPlaces(reported, "prompt")}
 	list.parse = func(raw json.RawMessage) (*Prompt, string, *draft) {
 		p, d := parsePrompt(raw, l)
 		return p, d.name, d
@@ -172,6 +174,8 @@ type lister[T any] struct {
 	kind  string // of problems
 	key   string // what no two items may share, for messages
 	limit int
+	// skipped are the places, in order, of what the page's own script left out of the array.
+	skipped []int
 	// parse reads one item and returns its key. The item counts only if d.err is nil.
 	parse func(raw json.RawMessage) (item T, key string, d *draft)
 	items []T
@@ -187,11 +191,15 @@ func (li *lister[T]) read(raw json.RawMessage, problems *problemList) (total int
 	}
 	at := map[string][]place{}
 	var order []string // of keys, by each place
+	skipped := 0
 	ok = eachItem(raw, func(raw json.RawMessage) bool {
-		index := total
-		if total++; index >= li.limit {
+		if total++; total > li.limit {
 			return true
 		}
+		for skipped < len(li.skipped) && li.skipped[skipped] < total+skipped {
+			skipped++
+		}
+		index := total - 1 + skipped
 		item, key, d := li.parse(raw)
 		for _, note := range d.notes {
 			problems.add(li.kind, d.name, index, note+"; the "+li.what+" itself is kept")
@@ -259,6 +267,39 @@ func (p *problemList) first(problem Problem) {
 	p.list = append([]Problem{problem}, p.list...)
 }
 
+// maxReported bounds the places of what a page's own script skipped.
+const maxReported = 10_000
+
+// reportedPlaces are the places of what the page's own script skipped of one kind, in order.
+func reportedPlaces(raw json.RawMessage, kind string) []int {
+	var places []int
+	eachItem(raw, func(raw json.RawMessage) bool {
+		if f, ok := pick(raw, "kind", "index"); ok && reportedKind(f["kind"]) == kind {
+			if index := reportedIndex(f["index"]); index >= 0 {
+				places = append(places, index)
+			}
+		}
+		return len(places) < maxReported
+	})
+	slices.Sort(places)
+	return slices.Compact(places)
+}
+
+// reportedIndex is -1 for none.
+func reportedIndex(raw json.RawMessage) int {
+	if n, ok := number(raw); ok && n >= 0 && n <= 1e9 {
+		return int(n)
+	}
+	return -1
+}
+
+func reportedKind(raw json.RawMessage) string {
+	if kind, _ := unquote(raw); kind == "prompt" || kind == "resource" {
+		return kind
+	}
+	return ""
+}
+
 // addReported merges what the page's own script reported. It is foreign text like everything else.
 func (p *problemList) addReported(raw json.RawMessage, l Limits) {
 	eachItem(raw, func(raw json.RawMessage) bool {
@@ -266,19 +307,11 @@ func (p *problemList) addReported(raw json.RawMessage, l Limits) {
 		if !ok {
 			return true
 		}
-		index := -1
-		if n, ok := number(f["index"]); ok && n >= 0 && n <= 1e9 {
-			index = int(n)
-		}
 		reason := textField(f["reason"], maxReasonBytes, false)
 		if reason == "" {
 			reason = "refused by the page's own script"
 		}
-		kind, _ := unquote(f["kind"])
-		if kind != "prompt" && kind != "resource" {
-			kind = ""
-		}
-		p.add(kind, textField(f["name"], l.NameBytes, false), index, reason)
+		p.add(reportedKind(f["kind"]), textField(f["name"], l.NameBytes, false), reportedIndex(f["index"]), reason)
 		return true
 	})
 }

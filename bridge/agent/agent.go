@@ -77,6 +77,10 @@ type Options struct {
 	// Workspace gives the id of a named workspace's tenant; an error beside an id
 	// is a warning. Nil: there are no workspaces.
 	Workspace func(key string) (id string, err error)
+	// HidePageTools leaves pages' tools out of tools/list, for clients that take
+	// few tools: agents find them by describe_tools and call them by
+	// call_page_tool.
+	HidePageTools bool
 	// Inline is the page script as one expression that takes the server's
 	// address and a connect string; "" for none.
 	Inline string

@@ -34,6 +34,9 @@ func (h *Handler) publish(snap *tenant.Snapshot) any {
 		templates: []*mcp.ResourceTemplate{},
 	}
 	c.tools = append(c.tools, h.builtinTools...)
+	if h.opts.HidePageTools {
+		entries = nil
+	}
 	for _, e := range entries {
 		c.tools = append(c.tools, e.Derive(toolOf).(*mcp.Tool))
 	}
@@ -71,8 +74,23 @@ func (s *session) listTools(ctx context.Context, next mcp.MethodHandler, method 
 	out.Tools, out.NextCursor, err = pageOf(all.tools, cursor, len(s.h.builtinTools), func(t *mcp.Tool) string { return t.Name })
 	if err == nil && cursor == "" {
 		s.listed(tenant.Tools, snap)
+		s.warnOfMany(len(all.tools))
 	}
 	return out, err
+}
+
+// manyTools is what some clients take in all; others take fewer still.
+const manyTools = 128
+
+// warnOfMany says once in a session that its list is long: clients leave out the
+// rest without a word, or have each request refused by their model.
+func (s *session) warnOfMany(tools int) {
+	if tools > manyTools && !s.warned.Swap(true) {
+		s.mu.Lock()
+		client := nameOf(s.client)
+		s.mu.Unlock()
+		s.h.log.Warn("a long list of tools: some clients take no more than 128, or 40; have pages meet in channels, or leave their tools out of the list (--hide-page-tools)", "tools", tools, "pages", len(s.view.Pages()), "client", client)
+	}
 }
 
 func (s *session) listPrompts(ctx context.Context, next mcp.MethodHandler, method string, r *mcp.ListPromptsRequest) (mcp.Result, error) {

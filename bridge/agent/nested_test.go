@@ -312,13 +312,15 @@ func TestNobodyIsAskedDuringACompletion(t *testing.T) {
 	_, _ = c.Complete(t.Context(), &mcp.CompleteParams{Ref: &mcp.CompleteReference{Type: "ref/prompt", Name: "p__review"}, Argument: mcp.CompleteParamsArgument{Name: "style"}})
 }
 
+// countingLog counts the lines with that part.
 type countingLog struct {
 	slog.Handler
-	n *atomic.Int32
+	part string
+	n    *atomic.Int32
 }
 
 func (c countingLog) Handle(_ context.Context, r slog.Record) error {
-	if strings.Contains(r.Message, "question was not asked") {
+	if strings.Contains(r.Message, c.part) {
 		c.n.Add(1)
 	}
 	return nil
@@ -328,7 +330,7 @@ func (c countingLog) Handle(_ context.Context, r slog.Record) error {
 func TestRefusedQuestionsDoNotFloodTheLog(t *testing.T) {
 	s := newSide(t, Options{}, tenant.Options{})
 	var lines atomic.Int32
-	s.Handler.log = slog.New(countingLog{slog.NewTextHandler(io.Discard, nil), &lines})
+	s.Handler.log = slog.New(countingLog{slog.NewTextHandler(io.Discard, nil), "question was not asked", &lines})
 	c := s.connect()
 	var p *fakePage
 	p = s.page(s.tenantOf(c), `[{"name":"t","description":""}]`, func(l *tenant.Link, f tenant.CallFrame) {

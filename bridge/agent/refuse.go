@@ -22,10 +22,16 @@ type refuser struct {
 	status int // of a plain text whose answer is still to come
 }
 
+// neverStored keeps streams out of browsers' caches. A DELETE of the same URL takes the
+// entry away from a stream that is being stored; Chromium then sends it a second time,
+// which finds no session.
+const neverStored = "no-store, no-transform"
+
 // Unwrap lets http.ResponseController find the connection.
 func (r *refuser) Unwrap() http.ResponseWriter { return r.ResponseWriter }
 
 func (r *refuser) WriteHeader(status int) {
+	r.Header().Set("Cache-Control", neverStored)
 	if status < 400 || !strings.HasPrefix(r.Header().Get("Content-Type"), "text/plain") {
 		r.ResponseWriter.WriteHeader(status)
 		return
@@ -35,6 +41,7 @@ func (r *refuser) WriteHeader(status int) {
 
 func (r *refuser) Write(b []byte) (int, error) {
 	if r.status == 0 {
+		r.Header().Set("Cache-Control", neverStored) // after the first it is too late, and no harm
 		return r.ResponseWriter.Write(b)
 	}
 	r.refuse(strings.TrimSpace(string(b)))

@@ -17,7 +17,8 @@ import (
 )
 
 // structuredUpTo is the size of an object's JSON, in bytes, up to which it is
-// sent twice: as text and as structured content.
+// sent twice, as text and as structured content, although no outputSchema
+// promises the latter.
 const structuredUpTo = 256 << 10
 
 // failure is a result that tells the model what went wrong.
@@ -33,13 +34,17 @@ func textResult(text string) *mcp.CallToolResult {
 // the wire" says. The offence is what the page's developer should hear of.
 func (h *Handler) result(t *manifest.Tool, a tenant.Answer) (res *mcp.CallToolResult, offence error) {
 	if a.Err != nil {
-		return h.bounded(failure(said(t.Name, a.Err))), nil
+		return h.bounded(failure(said(t.Name, a.Err)), h.opts.MaxResult), nil
 	}
 	res = convert(a.Result)
 	if err := checkOutput(t, res); err != nil {
 		return failure(fmt.Sprintf("the page's tool %q ran, but its result does not keep to the outputSchema that it declares: %v", t.Name, err)), err
 	}
-	return h.bounded(res), nil
+	left, err := h.weigh(t, res)
+	if err != nil {
+		return failure(fmt.Sprintf("the page's tool %q ran, but its result %v", t.Name, err)), fmt.Errorf("its result %w", err)
+	}
+	return h.bounded(res, left), nil
 }
 
 // checkOutput finds what clients would refuse altogether (MCP, tools, output
@@ -96,9 +101,7 @@ func convert(raw json.RawMessage) *mcp.CallToolResult {
 			return res
 		}
 		res := textResult(string(raw))
-		if len(raw) <= structuredUpTo {
-			res.StructuredContent = json.RawMessage(raw)
-		}
+		res.StructuredContent = json.RawMessage(raw)
 		return res
 	}
 	return textResult(string(raw))
@@ -228,13 +231,51 @@ func ownMeta(m mcp.Meta) mcp.Meta {
 	return m
 }
 
-// bounded cuts what is longer than the limit, and says so.
-func (h *Handler) bounded(r *mcp.CallToolResult) *mcp.CallToolResult {
+// weigh decides whether a result keeps its structured content, and tells how much
+// of the limit is left for the rest. An error: the result can't go out at all, since
+// clients refuse one without the structured content that an outputSchema promises.
+func (h *Handler) weigh(t *manifest.Tool, r *mcp.CallToolResult) (left int, err error) {
 	limit := h.opts.MaxResult
-	if s, ok := r.StructuredContent.(json.RawMessage); ok && len(s) > limit {
-		r.StructuredContent = nil
+	structured, ok := r.StructuredContent.(json.RawMessage)
+	if !ok {
+		return limit, nil
 	}
-	left := limit
+	size, promised := len(structured), t.OutputSchema != nil && !r.IsError
+	only, alike := onlyText(r)
+	alike = alike && only.Text == string(structured)
+	switch {
+	case promised && size > limit:
+		return 0, fmt.Errorf("of %d bytes is over the limit of a result, %d (--max-result), and can't be cut, since the tool declares an outputSchema; have the page return less", size, limit)
+	case promised && alike && size > limit/2:
+		only.Text = fmt.Sprintf("[%d bytes of JSON, see the structured content]", size)
+	case promised:
+	case alike && (size > structuredUpTo || size > limit/2):
+		r.StructuredContent = nil
+		return limit, nil
+	case size > limit:
+		r.StructuredContent = nil
+		h.counts.cut(size)
+		r.Content = append(r.Content, leftOut("structured content", size, limit))
+		return limit, nil
+	}
+	return limit - size, nil
+}
+
+// onlyText is the text of a result that has nothing else.
+func onlyText(r *mcp.CallToolResult) (*mcp.TextContent, bool) {
+	if len(r.Content) != 1 {
+		return nil, false
+	}
+	text, ok := r.Content[0].(*mcp.TextContent)
+	return text, ok
+}
+
+func leftOut(what string, size, limit int) *mcp.TextContent {
+	return &mcp.TextContent{Text: fmt.Sprintf("[%s of %d bytes left out by jsbridge: the limit of a result is %d (--max-result); have the page return a smaller one]", what, size, limit)}
+}
+
+// bounded cuts the content to what is left of the limit, and says so.
+func (h *Handler) bounded(r *mcp.CallToolResult, left int) *mcp.CallToolResult {
 	for i, c := range r.Content {
 		r.Content[i], left = h.bound(c, left)
 	}
@@ -249,7 +290,7 @@ func (h *Handler) bound(item mcp.Content, left int) (mcp.Content, int) {
 			return item, left - size
 		}
 		h.counts.cut(size)
-		return &mcp.TextContent{Text: fmt.Sprintf("[%s of %d bytes left out by jsbridge: the limit of a result is %d (--max-result); have the page return a smaller one]", what, size, limit)}, left
+		return leftOut(what, size, limit), left
 	}
 	switch c := item.(type) {
 	case *mcp.TextContent:

@@ -31,6 +31,8 @@ type session struct {
 	cancel context.CancelCauseFunc // ends the session's calls
 	teller *teller                 // nil if shared
 
+	warned atomic.Bool // of a long list
+
 	opening sync.Mutex // held while the view is made, before all others
 
 	// Set by open, before anybody asks for them.

@@ -42,7 +42,13 @@ type teller struct {
 }
 
 func (s *session) newTeller(ctx context.Context, change func(context.Context, tenant.List) error, update func(context.Context, string) error) *teller {
-	return &teller{ctx: ctx, change: change, update: update, counts: &s.h.counts, safely: s.safely}
+	listed := func(ctx context.Context, l tenant.List) error {
+		if l == tenant.Tools && s.h.opts.HidePageTools {
+			return nil // it is always the same
+		}
+		return change(ctx, l)
+	}
+	return &teller{ctx: ctx, change: listed, update: update, counts: &s.h.counts, safely: s.safely}
 }
 
 // begin has the client know what the view shows now.

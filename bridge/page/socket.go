@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"strings"
 	"sync"
@@ -274,7 +275,7 @@ func (s *socket) turnAway(c closing) {
 func (s *socket) read() {
 	var end tenant.Departure
 	for {
-		typ, data, err := s.ws.Read(context.Background())
+		typ, data, err := s.receive()
 		if err != nil {
 			end = s.departure(err)
 			break
@@ -289,6 +290,31 @@ func (s *socket) read() {
 		s.message(data)
 	}
 	s.link.Closed(end)
+}
+
+// receive reads one message. A large one takes its time: while it comes, so long the page
+// is alive, although its answer to a probe has to wait behind.
+func (s *socket) receive() (websocket.MessageType, []byte, error) {
+	typ, r, err := s.ws.Reader(context.Background())
+	if err != nil {
+		return 0, nil, err
+	}
+	data, err := io.ReadAll(heard{r, s.link})
+	return typ, data, err
+}
+
+// heard notes each piece of a message as a sign of life.
+type heard struct {
+	io.Reader
+	link *tenant.Link
+}
+
+func (h heard) Read(b []byte) (int, error) {
+	n, err := h.Reader.Read(b)
+	if n > 0 {
+		h.link.Heard()
+	}
+	return n, err
 }
 
 // refuse ends the socket of a peer that speaks another protocol.

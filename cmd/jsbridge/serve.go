@@ -62,6 +62,7 @@ func serveCommand() *cobra.Command {
 	f.StringVar(&opts.Tenant.Bare, "bare", "", "name of the connection whose tools and prompts are published without its prefix")
 	f.StringVar(&pageCode, "page-code", string(tenant.AllowCode), "what becomes of code that an agent registers in a page: allow, ask (the user, in the tab) or off")
 	f.BoolVar(&opts.Redact, "redact", false, "keeps arguments and results of calls out of the dashboard's log")
+	f.BoolVar(&opts.Agent.HidePageTools, "hide-page-tools", false, "leaves pages' tools out of the tool list, for clients that take few tools: agents use describe_tools and call_page_tool")
 	stateFlag(f, &opts.State)
 	f.BoolVar(&opts.Metrics, "metrics", false, "serves /metrics for Prometheus")
 	f.BoolVar(&opts.Debug, "debug", false, "serves Go's profiles under /debug/pprof/, to programs on this machine")

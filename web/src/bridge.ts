@@ -90,7 +90,7 @@ function createBridge(server: URL, tenant: string, loadExtras: () => Promise<Ext
   const log = (text: string, print = console.warn) => print("[jsbridge] " + text);
   const once = (text: string) => void (told.size > 999 || told.has(text) || (log(text), told.add(text)));
   const send = (message: PageMessage) => void transmit(encode(message));
-  const complain = (problems?: Problem[]) => problems?.forEach(({ kind = "tool", name, index, reason }) => once(`${kind} ${name || index}: ${reason}`));
+  const complain = (problems?: Problem[]) => problems?.forEach(({ kind = "tool", name, index, reason }) => once(`${kind} ${name || index}: ${reason}`.replace(/\s+/g, " ")));
   const more = () => (loading ??= start());
   const load = () => more().catch(() => {});
   const offers = () => (extra ? extra.merge(declared()) : declared());
