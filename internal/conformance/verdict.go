@@ -174,7 +174,7 @@ func (v *verdict) consider(r revision, required bool, scenario string, c check) 
 func (v *verdict) write(out io.Writer) bool {
 	for _, a := range v.accepted {
 		if !a.used {
-			v.problem("baseline.yml: %s does not fail any more; take it out", a.entry)
+			v.problem("baseline: %s does not fail any more; take it out", a.entry)
 		}
 	}
 	for _, l := range v.lines {
