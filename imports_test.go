@@ -15,10 +15,11 @@ import (
 // allowed lists what each package of this module may import of this module.
 var allowed = map[string][]string{
 	"jsbridge/cmd/jsbridge":     {"jsbridge/bridge", "jsbridge/bridge/agent", "jsbridge/bridge/page", "jsbridge/bridge/state", "jsbridge/tenant", "jsbridge/manifest", "jsbridge/web", "jsbridge/legacy-page"},
-	"jsbridge/bridge":           {"jsbridge/bridge/agent", "jsbridge/bridge/dashboard", "jsbridge/bridge/page", "jsbridge/bridge/state", "jsbridge/tenant", "jsbridge/manifest"},
+	"jsbridge/bridge":           {"jsbridge/bridge/agent", "jsbridge/bridge/dashboard", "jsbridge/bridge/metrics", "jsbridge/bridge/page", "jsbridge/bridge/state", "jsbridge/tenant", "jsbridge/manifest"},
 	"jsbridge/bridge/agent":     {"jsbridge/tenant", "jsbridge/manifest"},
 	"jsbridge/bridge/page":      {"jsbridge/tenant", "jsbridge/manifest"},
 	"jsbridge/bridge/dashboard": {"jsbridge/bridge/state", "jsbridge/tenant", "jsbridge/manifest"},
+	"jsbridge/bridge/metrics":   {"jsbridge/tenant"},
 	"jsbridge/bridge/state":     {"jsbridge/manifest"},
 	"jsbridge/tenant":           {"jsbridge/manifest"},
 	"jsbridge/manifest":         {},
@@ -37,6 +38,7 @@ var only = map[string]string{
 	"github.com/yosida95/uritemplate":        "jsbridge/manifest",
 	"github.com/gofrs/flock":                 "jsbridge/bridge/state",
 	"github.com/adrg/strutil":                "jsbridge/bridge/agent",
+	"github.com/prometheus/client_golang":    "jsbridge/bridge/metrics",
 }
 
 type goPackage struct {

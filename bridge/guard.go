@@ -106,6 +106,49 @@ func (g *guard) api(next http.Handler) http.Handler {
 	})
 }
 
+// metrics guards /metrics, which is for programs: an Origin, or a Sec-Fetch-Site
+// other than that of an address a human typed, is a page that wants to learn what
+// is going on here. Other machines need the token, as for MCP.
+func (g *guard) metrics(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if fromPage(r) {
+			g.refuse(w, r, "web pages may not read the metrics")
+			return
+		}
+		if !g.authorized(r) {
+			g.challenge(w)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// debug guards the profiles: they tell what this process does and was started
+// with, and taking one costs it time. So another machine gets none, with or
+// without the token, and a page neither; another user of this machine needs the
+// token where there is one.
+func (g *guard) debug(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case !isLoopbackPeer(r.RemoteAddr):
+			g.refuse(w, r, "only programs on this machine may take profiles")
+		case fromPage(r):
+			g.refuse(w, r, "web pages may not take profiles")
+		case !g.authorized(r):
+			g.challenge(w)
+		default:
+			next.ServeHTTP(w, r)
+		}
+	})
+}
+
+// fromPage tells whether a page had the browser send this. What a human typed
+// says none.
+func fromPage(r *http.Request) bool {
+	site := r.Header.Get("Sec-Fetch-Site")
+	return r.Header.Get("Origin") != "" || site != "" && site != "none"
+}
+
 const pageTokenHeader = "X-Jsbridge-Token"
 
 func contentType(r *http.Request) string {

@@ -24,6 +24,7 @@ import (
 
 	"jsbridge/bridge/agent"
 	"jsbridge/bridge/dashboard"
+	"jsbridge/bridge/metrics"
 	"jsbridge/bridge/page"
 	"jsbridge/bridge/state"
 	"jsbridge/manifest"
@@ -62,6 +63,9 @@ type Options struct {
 	AllowOrigins []string
 	// Redact keeps calls' arguments and results out of the dashboard's journal.
 	Redact bool
+	// Metrics serves /metrics, for Prometheus; Debug serves Go's profiles under
+	// /debug/pprof/, to programs on this machine.
+	Metrics, Debug bool
 
 	Tenant tenant.Options
 	Page   page.Options
@@ -77,6 +81,7 @@ type Server struct {
 	pages     *page.Handler
 	agents    *agent.Handler
 	dashboard *dashboard.Handler
+	metrics   *metrics.Metrics // nil without Options.Metrics
 	http      *http.Server
 	listeners []net.Listener
 
@@ -154,6 +159,9 @@ func New(ctx context.Context, opts Options) (*Server, error) {
 		Logger: opts.Logger, Version: opts.Version, Registry: s.registry, Journal: journal, State: file, Flags: allowed, PageCode: opts.Tenant.PageCode,
 		Sessions: s.sessions, Refused: s.pages.Refused, Run: s.agents.Run, Snippet: s.agents.Snippet,
 	})
+	if opts.Metrics {
+		s.metrics = metrics.New(opts.Version)
+	}
 	s.http = &http.Server{
 		Handler:           s.routes(assets),
 		BaseContext:       func(net.Listener) context.Context { return s.base },
@@ -222,6 +230,12 @@ func (s *Server) routes(assets map[string]asset) http.Handler {
 	mux.Handle("GET /index.js", assets["/index.js"].own())
 	mux.Handle("GET /index.css", assets["/index.css"].own())
 	mux.HandleFunc("GET /healthz", s.healthz)
+	if s.metrics != nil {
+		mux.Handle("GET /metrics", g.metrics(s.metrics.Handler(s.log)))
+	}
+	if s.opts.Debug {
+		mux.Handle("GET /debug/pprof/", g.debug(profiles()))
+	}
 	mux.HandleFunc("/", s.notFound)
 	return g.host(mux)
 }

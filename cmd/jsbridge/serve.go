@@ -62,6 +62,8 @@ func serveCommand() *cobra.Command {
 	f.StringVar(&pageCode, "page-code", string(tenant.AllowCode), "what becomes of code that an agent registers in a page: allow, ask (the user, in the tab) or off")
 	f.BoolVar(&opts.Redact, "redact", false, "keeps arguments and results of calls out of the dashboard's log")
 	stateFlag(f, &opts.State)
+	f.BoolVar(&opts.Metrics, "metrics", false, "serves /metrics for Prometheus")
+	f.BoolVar(&opts.Debug, "debug", false, "serves Go's profiles under /debug/pprof/, to programs on this machine")
 	f.StringVar(&level, "log-level", "info", "debug, info, warn or error")
 	f.DurationVar(&opts.Tenant.CallTimeout, "call-timeout", tenant.DefaultCallTimeout, "limit of a call whose tool sets no timeoutMs")
 	f.DurationVar(&opts.Agent.AskTimeout, "ask-timeout", agent.DefaultAskTimeout, "how long a page's question to the agent's user or model may stay unanswered")
