@@ -1,0 +1,7 @@
+package main
+
+var slowPeers []scenario
+var pauses []scenario
+var disks []scenario
+var clocks []scenario
+var garbages []scenario
