@@ -26,14 +26,30 @@ type client struct {
 	changed   atomic.Int64 // how often it was told of another list of tools
 }
 
+// clientOptions says what a client is.
+type clientOptions struct {
+	workspace, version string
+	told               chan<- string // of watched resources that changed, by URI; nil: nobody is told
+	noStream           bool          // it opens no standalone stream
+}
+
 func connect(ctx context.Context, base, workspace, version string) (*client, error) {
+	return connectAs(ctx, base, clientOptions{workspace: workspace, version: version})
+}
+
+func connectAs(ctx context.Context, base string, o clientOptions) (*client, error) {
 	c := &client{transport: &http.Transport{MaxIdleConnsPerHost: 100}}
 	sdk := mcp.NewClient(&mcp.Implementation{Name: "faults", Version: "1"}, &mcp.ClientOptions{
 		ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) { c.changed.Add(1) },
+		ResourceUpdatedHandler: func(_ context.Context, r *mcp.ResourceUpdatedNotificationRequest) {
+			if o.told != nil {
+				o.told <- r.Params.URI
+			}
+		},
 	})
+	transport := &mcp.StreamableClientTransport{Endpoint: base + "/mcp/" + o.workspace, HTTPClient: &http.Client{Transport: c.transport}, DisableStandaloneSSE: o.noStream}
 	// The session lives as long as this context.
-	ss, err := sdk.Connect(ctx, &mcp.StreamableClientTransport{Endpoint: base + "/mcp/" + workspace, HTTPClient: &http.Client{Transport: c.transport}},
-		&mcp.ClientSessionOptions{ProtocolVersion: version})
+	ss, err := sdk.Connect(ctx, transport, &mcp.ClientSessionOptions{ProtocolVersion: o.version})
 	if err != nil {
 		return nil, fmt.Errorf("an MCP client: %w", err)
 	}
@@ -45,6 +61,10 @@ func connect(ctx context.Context, base, workspace, version string) (*client, err
 func (c *client) leave() {
 	_ = c.Close() // the server may be gone
 	c.transport.CloseIdleConnections()
+}
+
+func (c *client) subscribe(ctx context.Context, uri string) error {
+	return c.Subscribe(ctx, &mcp.SubscribeParams{URI: uri})
 }
 
 // call calls a tool. An error that the tool gives is failed, with its text.

@@ -23,7 +23,7 @@ type page struct {
 	why    error         // set before
 	mute   func(frame) bool
 
-	registered chan struct{} // an entry for each registration that was acknowledged
+	registered chan struct{} // an entry for each registration that was acknowledged; some may be dropped
 }
 
 // frame is a message of the server.
@@ -137,6 +137,18 @@ func (p *page) say(ctx context.Context, message string) error {
 	ctx, cancel := context.WithTimeout(ctx, rig.Patience)
 	defer cancel()
 	return p.ws.Write(ctx, websocket.MessageText, []byte(message))
+}
+
+// declare registers anew, and waits until that is acknowledged.
+func (p *page) declare(ctx context.Context, message string) error {
+	for len(p.registered) > 0 {
+		<-p.registered
+	}
+	if err := p.say(ctx, message); err != nil {
+		return err
+	}
+	_, err := within(ctx, rig.Patience, "a registration's acknowledgement", p.registered)
+	return err
 }
 
 // answer ends a call with a text.

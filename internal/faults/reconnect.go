@@ -90,14 +90,14 @@ type workspace struct {
 const workspaceKey = "faults"
 
 func newWorkspace(ctx context.Context, a *arena) (*workspace, error) {
-	return newWorkspaceFor(ctx, a.server.Base, withSessions)
-}
-
-func newWorkspaceFor(ctx context.Context, base, version string) (*workspace, error) {
-	c, err := connect(ctx, base, workspaceKey, version)
+	c, err := connect(ctx, a.server.Base, workspaceKey, withSessions)
 	if err != nil {
 		return nil, err
 	}
+	return workspaceOf(ctx, a.server.Base, c)
+}
+
+func workspaceOf(ctx context.Context, base string, c *client) (*workspace, error) {
 	at, err := c.connectString(ctx)
 	if err != nil {
 		c.leave()

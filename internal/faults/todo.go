@@ -1,6 +1,5 @@
 package main
 
-var slowPeers []scenario
 var pauses []scenario
 var disks []scenario
 var clocks []scenario

@@ -98,8 +98,8 @@ func ask(ctx context.Context, s *rig.Server, path string) ([]byte, error) {
 }
 
 // settling bounds the wait for things to be as before: what a server waits for
-// longest, after a peer has gone, is the second ping that a page misses.
-const settling = 60 * time.Second
+// longest, after its peers have gone, is a dashboard that might come back.
+const settling = 120 * time.Second
 
 // steady measures a server whose bystander rests, once it has held the same for a
 // while: what it had for its start would hide a leak.
