@@ -19,12 +19,12 @@ import (
 	"jsbridge/internal/rig"
 )
 
-// A tab is a real page in a browser of its own: named Tab, with the tools echo and
-// hold. It connects by itself.
+// A tab is a real page in a browser of its own: named Tab, with the tools echo,
+// slow and hold. It connects by itself.
 type tab struct {
 	ctx     context.Context
 	console *rig.Tail
-	held    chan struct{} // an entry for each call of hold that runs
+	held    chan struct{} // an entry for each call of slow or hold that runs
 	pid     int
 	close   func()
 }
@@ -32,6 +32,7 @@ type tab struct {
 const tabPage = `<!doctype html><title>Tab</title><link rel=icon href="data:,"><script>
 window.__mcpTools = [
   {name: 'echo', description: 'Gives the text back.', params: {text: {type: 'string'}}, fn: ({text}) => text},
+  {name: 'slow', description: 'Takes five seconds.', fn: () => { fetch('/holds'); return new Promise((done) => setTimeout(done, 5000, 'done at last')) }},
   {name: 'hold', description: 'Never ends.', fn: () => { fetch('/holds'); return new Promise(() => {}) }},
 ]
 </script><script type=module>import(%q)</script>`
@@ -88,7 +89,7 @@ func openTab(ctx context.Context, w *workspace) (_ *tab, err error) {
 	return t, nil
 }
 
-// holds waits until a call of hold runs in the tab.
+// holds waits until a call of slow or hold runs in the tab.
 func (t *tab) holds(ctx context.Context) error {
 	_, err := within(ctx, rig.Patience, "the tab to hold a call", t.held)
 	return err
