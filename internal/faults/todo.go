@@ -1,5 +1,4 @@
 package main
 
-var disks []scenario
 var clocks []scenario
 var garbages []scenario
