@@ -87,7 +87,12 @@ type workspace struct {
 	connect string // the connect string
 }
 
-const workspaceKey = "faults"
+// workspaceKey is the workspace of most scenarios. Without one a session has a tenant
+// of its own.
+const (
+	workspaceKey = "faults"
+	noWorkspace  = ""
+)
 
 func newWorkspace(ctx context.Context, a *arena) (*workspace, error) {
 	c, err := connect(ctx, a.server.Base, workspaceKey, withSessions)

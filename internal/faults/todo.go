@@ -1,4 +1,3 @@
 package main
 
 var clocks []scenario
-var garbages []scenario
