@@ -2,7 +2,7 @@
 GO ?= go
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: run test lint web conformance clients generate bench fuzz
+.PHONY: run test lint web conformance clients generate bench faults fuzz
 
 run:
 	$(GO) run ./cmd/jsbridge
@@ -37,6 +37,11 @@ generate:
 
 bench:
 	$(GO) run ./internal/bench
+
+# What breaks around jsbridge, one after the other: the table of docs/reliability.md.
+# Takes a quarter of an hour, and the first time as long again for another Go library.
+faults:
+	$(GO) run ./internal/faults
 
 # -fuzzminimizetime: or Go spends most of the minute on shrinking what it found.
 FUZZ = $(GO) test -run '^$$' -fuzztime 60s -fuzzminimizetime 20x

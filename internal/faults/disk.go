@@ -111,7 +111,7 @@ const (
 )
 
 func runDisk(ctx context.Context, a *arena, reason string, spoil, mend func(context.Context, *arena) error) (string, error) {
-	api, err := newAPI(ctx, a.server)
+	api, err := newAPI(ctx, a)
 	if err != nil {
 		return "", err
 	}
@@ -217,9 +217,9 @@ func approved(ctx context.Context, a *arena, origin string) error {
 // An api is the dashboard's, with the token of this start.
 type api struct{ base, token string }
 
-func newAPI(ctx context.Context, s *rig.Server) (*api, error) {
-	token, err := apiToken(ctx, s)
-	return &api{s.Base, token}, err
+func newAPI(ctx context.Context, a *arena) (*api, error) {
+	token, err := apiToken(ctx, a)
+	return &api{a.server.Base, token}, err
 }
 
 func (a *api) post(ctx context.Context, path, origin string) (status int, body string, err error) {

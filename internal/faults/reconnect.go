@@ -46,7 +46,7 @@ func runReconnects(ctx context.Context, a *arena) (string, error) {
 			}
 		}
 		if n == times/10 {
-			if grown, err = measure(ctx, a.server); err != nil {
+			if grown, err = measure(ctx, a); err != nil {
 				return "", err
 			}
 		}
@@ -69,7 +69,7 @@ func runReconnects(ctx context.Context, a *arena) (string, error) {
 	if err := w.client.echo(ctx, last.prefix, "last"); err != nil {
 		return "", err
 	}
-	end, err := measure(ctx, a.server)
+	end, err := measure(ctx, a)
 	if err != nil {
 		return "", err
 	}

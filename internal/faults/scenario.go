@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -38,6 +39,7 @@ type arena struct {
 	binary string // as started: the scenario's wrapper, if it has one
 	args   []string
 	server *rig.Server
+	asking *http.Client // see measure
 	by     *bystander
 }
 
@@ -105,6 +107,7 @@ func (a *arena) start(ctx context.Context, more ...string) (err error) {
 	if a.server, err = rig.Start(ctx, a.binary, append(a.args, more...)...); err != nil {
 		return err
 	}
+	a.asking = &http.Client{Transport: &http.Transport{MaxConnsPerHost: 1}}
 	a.by, err = newBystander(ctx, a.server.Base)
 	if err != nil {
 		a.server.Stop()
@@ -115,11 +118,13 @@ func (a *arena) start(ctx context.Context, more ...string) (err error) {
 // restart starts a server on the port of one that was killed.
 func (a *arena) restart(ctx context.Context) error {
 	a.by.leave()
+	a.asking.CloseIdleConnections()
 	return a.start(ctx, "--port", a.server.Port())
 }
 
 func (a *arena) stop() {
 	a.by.leave()
+	a.asking.CloseIdleConnections()
 	a.server.Stop()
 }
 

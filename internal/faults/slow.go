@@ -46,7 +46,7 @@ var slowPeers = []scenario{{
 	name:    "slow/API body a byte at a time",
 	promise: "the same for the dashboard's API",
 	run: func(ctx context.Context, a *arena) (string, error) {
-		token, err := apiToken(ctx, a.server)
+		token, err := apiToken(ctx, a)
 		if err != nil {
 			return "", err
 		}
@@ -538,8 +538,8 @@ func watchDashboard(ctx context.Context, a *arena) (reading *sync.WaitGroup, eve
 }
 
 // apiToken is the token that the dashboard's page has.
-func apiToken(ctx context.Context, s *rig.Server) (string, error) {
-	page, err := ask(ctx, s, "/")
+func apiToken(ctx context.Context, a *arena) (string, error) {
+	page, err := a.ask(ctx, "/")
 	if err != nil {
 		return "", err
 	}

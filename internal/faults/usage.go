@@ -36,11 +36,12 @@ func (u usage) within(before usage) bool {
 }
 
 // measure asks the server, and the system, what the server holds. What the asking
-// itself takes is part of it, each time the same.
-func measure(ctx context.Context, s *rig.Server) (u usage, err error) {
+// itself takes is part of it, each time the same: it has a connection of its own that
+// stays open.
+func measure(ctx context.Context, a *arena) (u usage, err error) {
 	// Twice, since what is pooled survives one collection.
 	for range 2 {
-		heap, err := ask(ctx, s, "/debug/pprof/heap?gc=1&debug=1")
+		heap, err := a.ask(ctx, "/debug/pprof/heap?gc=1&debug=1")
 		if err != nil {
 			return u, err
 		}
@@ -48,7 +49,7 @@ func measure(ctx context.Context, s *rig.Server) (u usage, err error) {
 			return u, err
 		}
 	}
-	profile, err := ask(ctx, s, "/debug/pprof/goroutine?debug=1")
+	profile, err := a.ask(ctx, "/debug/pprof/goroutine?debug=1")
 	if err != nil {
 		return u, err
 	}
@@ -57,7 +58,7 @@ func measure(ctx context.Context, s *rig.Server) (u usage, err error) {
 		return u, err
 	}
 	u.goroutines = int(total)
-	u.descriptors, err = descriptors(s.Pid)
+	u.descriptors, err = descriptors(a.server.Pid)
 	return u, err
 }
 
@@ -76,17 +77,15 @@ func number(text []byte, after string) (int64, error) {
 	return strconv.ParseInt(string(digits), 10, 64)
 }
 
-// ask fetches a profile over a connection of its own.
-func ask(ctx context.Context, s *rig.Server, path string) ([]byte, error) {
+// ask fetches something over the connection that measures.
+func (a *arena) ask(ctx context.Context, path string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, rig.Patience)
 	defer cancel()
-	transport := &http.Transport{DisableKeepAlives: true}
-	defer transport.CloseIdleConnections()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.Base+path, nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, a.server.Base+path, nil)
 	if err != nil {
 		return nil, err
 	}
-	res, err := (&http.Client{Transport: transport}).Do(req)
+	res, err := a.asking.Do(req)
 	if err != nil {
 		return nil, err
 	}
@@ -97,17 +96,17 @@ func ask(ctx context.Context, s *rig.Server, path string) ([]byte, error) {
 	return io.ReadAll(res.Body)
 }
 
-// settling bounds the wait for things to be as before: what a server waits for
+// settling, fixed but for tests, bounds the wait for things to be as before: what a server waits for
 // longest, after its peers have gone, is a dashboard that might come back.
-const settling = 120 * time.Second
+var settling = 120 * time.Second
 
 // steady measures a server whose bystander rests, once it has held the same for a
 // while: what it had for its start would hide a leak.
 func steady(ctx context.Context, a *arena) (usage, error) {
-	const enough = 5
+	const enough = 4
 	var last usage
 	same := 0
-	err := await(ctx, settling, "the server to be steady", func() (bool, error) {
+	err := await(ctx, rig.Patience, "the server to be steady", func() (bool, error) {
 		u, err := a.atRest(ctx)
 		if u.goroutines != last.goroutines || u.descriptors != last.descriptors {
 			same = 0
@@ -126,7 +125,7 @@ func settle(ctx context.Context, a *arena, before usage) (u usage, err error) {
 		return u.within(before), err
 	})
 	if errors.Is(err, errWaited) {
-		profile, _ := ask(ctx, a.server, "/debug/pprof/goroutine?debug=1") // for a human; it may be missing
+		profile, _ := a.ask(ctx, "/debug/pprof/goroutine?debug=1") // for a human; it may be missing
 		return u, fmt.Errorf("%s later the server holds %s; before: %s\n%s", settling, u, before, profile)
 	}
 	return u, err
@@ -136,7 +135,7 @@ func (a *arena) atRest(ctx context.Context) (usage, error) {
 	if err := a.by.rest(ctx); err != nil {
 		return usage{}, err
 	}
-	return measure(ctx, a.server)
+	return measure(ctx, a)
 }
 
 var errWaited = errors.New("waited in vain")
