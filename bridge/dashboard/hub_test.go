@@ -115,6 +115,7 @@ func TestHubForgets(t *testing.T) {
 		join(t, r, "app", 1)
 		begin(j, "", `{}`).End(result("1"), nil)
 		time.Sleep(time.Second)
+		synctest.Wait()
 		last := fmt.Sprintf("%s-%d", h.epoch, h.last)
 		h.leave()
 		time.Sleep(forgetAfter - time.Second)

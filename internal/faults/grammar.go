@@ -24,7 +24,7 @@ func (g grammar) value(depth int) string {
 	switch n := g.IntN(14); {
 	case n < 6 || depth <= 0:
 		return pick(g, `null`, `true`, `0`, `-1`, `1e308`, `1e999`, `0.1`, `9007199254740993`, `123456789012345678901234567890`, `""`, `"x"`, `"\u0000"`,
-			`"\ud800"`, `"‮evil"`, `"__proto__"`, `"tools/call"`, `{}`, `[]`, `"`+strings.Repeat("x", g.IntN(3000))+`"`)
+			`"\ud800"`, `"\u202eevil"`, `"__proto__"`, `"tools/call"`, `{}`, `[]`, `"`+strings.Repeat("x", g.IntN(3000))+`"`)
 	case n < 8:
 		return g.list(depth)
 	case n < 9:
