@@ -48,12 +48,14 @@ func withDisk(ctx context.Context, a *arena, binary string) (string, error) {
 	}
 	a.args = append(a.args, "--state", filepath.Join(disk, "state.json"))
 	// The root of a new user namespace may mount.
-	script := fmt.Sprintf("#!/bin/sh\nexec unshare --user --map-root-user --mount sh -c 'mount -t tmpfs -o size=64k none %[1]s && exec %[2]s \"$@\"' sh \"$@\"\n", disk, binary)
+	script := fmt.Sprintf(`#!/bin/sh
+exec unshare --user --map-root-user --mount sh -c 'mount -t tmpfs -o size=64k none "%s" && exec "%s" "$@"' sh "$@"
+`, disk, binary)
 	path := filepath.Join(a.dir, "with-disk")
 	if err := os.WriteFile(path, []byte(script), 0o700); err != nil {
 		return "", err
 	}
-	try := exec.CommandContext(ctx, "unshare", "--user", "--map-root-user", "--mount", "sh", "-c", "mount -t tmpfs none "+disk)
+	try := exec.CommandContext(ctx, "unshare", "--user", "--map-root-user", "--mount", "sh", "-c", `mount -t tmpfs none "$1"`, "sh", disk)
 	if out, err := try.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("%w: this machine lets no program mount a file system in a namespace: %w %s", errSkipped, err, bytes.TrimSpace(out))
 	}
