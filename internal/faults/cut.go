@@ -68,7 +68,7 @@ func runCutPage(ctx context.Context, a *arena) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("the call failed after %s: %.90q; the page left the list after %s", short(failed), end.text, short(time.Since(begun))), nil
+	return fmt.Sprintf("the call failed after %s: \"%.46s…\"; the page left the list after %s", short(failed), end.text, short(time.Since(begun))), nil
 }
 
 // lists tells whether there are tools of this prefix.

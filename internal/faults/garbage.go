@@ -7,9 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -80,7 +82,16 @@ func runGarbageFrames(ctx context.Context, a *arena, n int) (string, error) {
 			ws = nil
 		}
 	}
-	return fmt.Sprintf("%d frames: %v", n, counts), nil
+	return fmt.Sprintf("%d frames: %s", n, tally(counts)), nil
+}
+
+// tally lists counts by their names.
+func tally(counts map[string]int) string {
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(counts)) {
+		parts = append(parts, fmt.Sprintf("%d × %s", counts[name], name))
+	}
+	return strings.Join(parts, ", ")
 }
 
 func garbageSocket(ctx context.Context, w *workspace) (*websocket.Conn, error) {
@@ -171,7 +182,7 @@ func runGarbageRequests(ctx context.Context, a *arena, n int) (string, error) {
 			}
 		}
 	}
-	return fmt.Sprintf("%d requests: %v", n, counts), nil
+	return fmt.Sprintf("%d requests: %s", n, tally(counts)), nil
 }
 
 // streaming is how long a request that opened a stream is listened to.

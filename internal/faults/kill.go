@@ -86,8 +86,8 @@ func runKillServer(ctx context.Context, a *arena) (string, error) {
 	if err := w.client.succeed(ctx, "tab__echo", map[string]any{"text": "there"}, "there"); err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("the call failed %s after the kill (%.80q); old session: 404 after %s; tab back %s after the restart",
-		short(callEnd), end.err.Error(), short(refused), short(back)), nil
+	return fmt.Sprintf("the call failed %s after the kill; old session: 404 after %s; tab back %s after the restart",
+		short(callEnd), short(refused), short(back)), nil
 }
 
 // unknownSession uses a session that the server must not know.
@@ -157,7 +157,7 @@ func runKillBrowser(ctx context.Context, a *arena) (string, error) {
 	if end, err := ends(ctx, untouched); err != nil || end.text != "untouched" || end.failed {
 		return "", fmt.Errorf("the other page's call: %q, %w", end.text, errors.Join(err, end.err))
 	}
-	return fmt.Sprintf("the call failed %s after the kill: %.100q; the other page's call gave its answer", short(took), end.text), nil
+	return fmt.Sprintf("the call failed %s after the kill: \"%.40s…\"; the other page's call gave its answer", short(took), end.text), nil
 }
 
 // roleVariable makes this program one of the other processes; see play.

@@ -30,5 +30,5 @@ func runTwoServers(ctx context.Context, a *arena) (string, error) {
 	if lines := bytes.Count(out, []byte("\n")); lines != 1 || !bytes.Contains(out, []byte("is already running there")) {
 		return "", fmt.Errorf("the second one said in %d lines: %s", lines, out)
 	}
-	return fmt.Sprintf("exit code 1 after %s: %q", short(took), bytes.TrimSpace(out)), nil
+	return fmt.Sprintf("exit code 1 after %s: \"%s\"", short(took), bytes.TrimSpace(out)), nil
 }

@@ -249,7 +249,7 @@ func runSlowReader(ctx context.Context, a *arena) (string, error) {
 		here, err := w.lists(ctx, "slow")
 		return !here, err
 	})
-	return fmt.Sprintf("disconnected after %s; its calls failed (%v); the other page's took at most %s", short(took), said, short(worst)), err
+	return fmt.Sprintf("disconnected after %s; its calls failed (%s); the other page's took at most %s", short(took), tally(said), short(worst)), err
 }
 
 // slowPage is a page named Slow that was let in, of which nothing more is read.
