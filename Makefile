@@ -2,7 +2,7 @@
 GO ?= go
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: run test lint web conformance clients generate bench faults fuzz
+.PHONY: run test lint web conformance clients generate bench bench-go faults fuzz
 
 run:
 	$(GO) run ./cmd/jsbridge
@@ -35,8 +35,14 @@ clients:
 generate:
 	$(GO) generate ./web
 
+# jsbridge next to its yardsticks and, with BENCH_PEER, another server; docs/performance.md says
+# what is measured. BENCH_FLAGS="-markdown docs/performance.md" writes the figures there.
 bench:
-	$(GO) run ./internal/bench
+	$(GO) run ./internal/bench $(BENCH_FLAGS)
+
+# Go's benchmarks of the call path, with allocations; BASE=<revision> compares with it.
+bench-go:
+	GO="$(GO)" BASE="$(BASE)" ./internal/bench/benchgo.sh
 
 # What breaks around jsbridge, one after the other: the table of docs/reliability.md.
 # Takes a quarter of an hour, and the first time as long again for another Go library.
