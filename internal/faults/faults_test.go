@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -19,8 +20,17 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
+// needLinux skips where there is no /proc, which tells what a server holds.
+func needLinux(t *testing.T) {
+	t.Helper()
+	if runtime.GOOS != "linux" {
+		t.Skip("faults are tried on Linux only")
+	}
+}
+
 // The quick scenarios; make faults tries all of them.
 func TestQuickScenarios(t *testing.T) {
+	needLinux(t)
 	dir := t.TempDir()
 	binary, err := rig.Build(t.Context(), dir)
 	if err != nil {
@@ -45,6 +55,7 @@ func TestQuickScenarios(t *testing.T) {
 
 // What the scenarios stand on must be able to fail.
 func TestBrokenPromisesAreNoticed(t *testing.T) {
+	needLinux(t)
 	dir := t.TempDir()
 	binary, err := rig.Build(t.Context(), dir)
 	if err != nil {
