@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"jsbridge/internal/rig"
@@ -32,7 +31,7 @@ var pauses = []scenario{{
 // stopServer stops the server; the function, which may be called again, has it go on.
 func stopServer(a *arena) (goOn func(), err error) {
 	s := a.server
-	return func() { _ = s.Signal(syscall.SIGCONT) }, s.Signal(syscall.SIGSTOP)
+	return func() { _ = s.Signal(sigGoOn) }, s.Signal(sigStop)
 }
 
 func runPauseServer(ctx context.Context, a *arena) (string, error) {
@@ -211,7 +210,7 @@ func runPauseBrowser(ctx context.Context, a *arena) (string, error) {
 		return "", err
 	}
 	defer t.close()
-	t.signal(syscall.SIGSTOP)
+	t.signal(sigStop)
 	var took [2]time.Duration
 	for i, want := range []string{"may have run", "did not run"} {
 		end, err := ends(ctx, w.client.begin(ctx, "tab__echo", map[string]any{"text": "frozen"}))
@@ -222,7 +221,7 @@ func runPauseBrowser(ctx context.Context, a *arena) (string, error) {
 			return "", fmt.Errorf("call %d of the stopped tab ended with %q, %v", i+1, end.text, end.err)
 		}
 	}
-	t.signal(syscall.SIGCONT)
+	t.signal(sigGoOn)
 	begun := time.Now()
 	err = await(ctx, rig.Patience, "the tab to answer again", func() (bool, error) {
 		_, failed, err := w.client.call(ctx, "tab__echo", map[string]any{"text": "again"})
@@ -258,12 +257,12 @@ func runPauseLaptop(ctx context.Context, a *arena) (string, error) {
 		return "", err
 	}
 	defer goOn()
-	t.signal(syscall.SIGSTOP)
+	t.signal(sigStop)
 	if err := pause(ctx, stopped); err != nil {
 		return "", err
 	}
 	goOn()
-	t.signal(syscall.SIGCONT)
+	t.signal(sigGoOn)
 	begun := time.Now()
 	end, err := ends(ctx, done)
 	if err != nil || end.failed || end.text != "done at last" {

@@ -66,7 +66,7 @@ func openTab(ctx context.Context, w *workspace) (_ *tab, err error) {
 		}
 	})
 	t.close = func() {
-		t.signal(syscall.SIGCONT)
+		t.signal(sigGoOn)
 		stop()
 		listener.Wait()
 		site.CloseClientConnections()
@@ -98,7 +98,7 @@ func (t *tab) holds(ctx context.Context) error {
 // signal sends a signal to every process of the browser.
 func (t *tab) signal(sig syscall.Signal) {
 	for _, pid := range family(t.pid) {
-		_ = syscall.Kill(pid, sig) // it may have ended
+		_ = kill(pid, sig) // it may have ended
 	}
 }
 
