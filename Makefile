@@ -2,7 +2,7 @@
 GO ?= go
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: run test lint web conformance clients generate bench bench-go fuzz fuzz-smoke
+.PHONY: run test lint web conformance clients generate bench bench-go faults fuzz fuzz-smoke
 
 # Has the MCP SDK answer what jsbridge would answer itself, see bridge/agent/shortcut.go.
 WITHOUT_SHORTCUT = JSBRIDGE_NO_SHORTCUT=true
@@ -48,6 +48,11 @@ bench:
 # Go's benchmarks of the call path, with allocations; BASE=<revision> compares with it.
 bench-go:
 	GO="$(GO)" BASE="$(BASE)" ./internal/bench/benchgo.sh
+
+# What breaks around jsbridge, one after the other: the table of docs/reliability.md.
+# Takes a quarter of an hour, and the first time as long again for another Go library.
+faults:
+	$(GO) run ./internal/faults
 
 # Every fuzz target for so long. -fuzzminimizetime: or Go spends most of that on
 # shrinking what it found.

@@ -149,8 +149,8 @@ func (p *Page) inView(err error, c Call) error {
 // called: what the page declares may have changed meanwhile.
 func (p *Page) awaitLink(ctx context.Context, t target, deadline time.Time) (*Link, error) {
 	name := t.name
-	var timer *time.Timer
-	probed := false
+	var timer *limit
+	probed, late := false, false
 	for {
 		p.tenant.mu.Lock()
 		l, changed, who := p.link, p.changed, p.nameLocked()
@@ -169,6 +169,9 @@ func (p *Page) awaitLink(ctx context.Context, t target, deadline time.Time) (*Li
 		p.tenant.mu.Unlock()
 
 		wait := time.Until(deadline)
+		if late {
+			wait, late = max(wait, catchUp), false
+		}
 		suspended := l != nil && l.suspended.Load()
 		if suspended {
 			// Calls sent to a frozen page would run at some later time, so
@@ -180,16 +183,19 @@ func (p *Page) awaitLink(ctx context.Context, t target, deadline time.Time) (*Li
 			wait = min(wait, p.tenant.reg.opts.ProbeTimeout)
 		}
 		if timer == nil {
-			timer = time.NewTimer(wait)
+			timer = newLimit(wait)
 			defer timer.Stop()
 		} else {
-			timer.Reset(wait)
+			timer.reset(wait)
 		}
 		select {
 		case <-changed:
 		case <-ctx.Done():
 			return nil, ended(ctx, false, name, who)
 		case <-timer.C:
+			if late = timer.late(); late {
+				continue
+			}
 			if suspended {
 				return nil, &CallError{Kind: PageSuspended, tool: name, page: who, limit: p.tenant.reg.opts.ProbeTimeout}
 			}
@@ -235,7 +241,7 @@ func (l *Link) await(ctx context.Context, id string, p *pending, t target, c Cal
 		return finish(out, t.name)
 	}
 
-	timer := time.NewTimer(min(time.Until(deadline), opts.ProbeAfter))
+	timer := newLimit(min(time.Until(deadline), opts.ProbeAfter))
 	defer timer.Stop()
 	var probedAt time.Duration // 0: no probe under way
 	for {
@@ -256,6 +262,9 @@ func (l *Link) await(ctx context.Context, id string, p *pending, t target, c Cal
 			}
 			return l.abandon(id, p, why, t.name, func() error { return ended(ctx, true, t.name, l.name()) })
 		case <-timer.C:
+			if timer.late() {
+				continue
+			}
 			left := time.Until(deadline) + p.clock.lost()
 			if left <= 0 {
 				return l.abandon(id, p, fmt.Sprintf("the limit of %s is over", t.timeout), t.name, func() error {
@@ -265,7 +274,7 @@ func (l *Link) await(ctx context.Context, id string, p *pending, t target, c Cal
 			heard := max(time.Duration(l.heard.Load()), sent)
 			switch quiet := l.reg.now() - heard; {
 			case !l.probes:
-				timer.Reset(left)
+				timer.reset(left)
 			case probedAt != 0 && heard < probedAt:
 				l.suspend()
 				return l.abandon(id, p, "no sign of life", t.name, func() error {
@@ -273,11 +282,11 @@ func (l *Link) await(ctx context.Context, id string, p *pending, t target, c Cal
 				})
 			case quiet < opts.ProbeAfter:
 				probedAt = 0
-				timer.Reset(min(left, opts.ProbeAfter-quiet))
+				timer.reset(min(left, opts.ProbeAfter-quiet))
 			default:
 				probedAt = l.reg.now()
 				l.transport.Probe()
-				timer.Reset(min(left, opts.ProbeTimeout))
+				timer.reset(min(left, opts.ProbeTimeout))
 			}
 		}
 	}

@@ -133,10 +133,17 @@ func (p *Page) stopGraceLocked() {
 func (p *Page) detachLocked() {
 	p.link = nil
 	var grace *time.Timer
+	due := time.Now().Add(p.tenant.reg.opts.ReconnectGrace)
 	grace = time.AfterFunc(p.tenant.reg.opts.ReconnectGrace, func() {
 		t := p.tenant
 		t.mu.Lock()
 		if p.grace != grace || p.gone { // it came back, or left otherwise
+			t.mu.Unlock()
+			return
+		}
+		if isLate(due) { // it may be at the door
+			due = time.Now().Add(catchUp)
+			grace.Reset(catchUp)
 			t.mu.Unlock()
 			return
 		}

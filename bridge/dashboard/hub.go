@@ -23,6 +23,9 @@ const (
 	// What is kept for streams that lag, or were cut.
 	ringEvents = 512
 	ringBytes  = 8 << 20
+	// Without streams it is kept for so long: a tab that was cut comes back within
+	// seconds.
+	forgetAfter = 90 * time.Second
 )
 
 // hub makes events out of what there is: it looks, compares with what it told
@@ -41,6 +44,7 @@ type hub struct {
 	ring    [][]byte // the last events, as they are sent
 	size    int      // bytes in ring
 	wake    chan struct{}
+	forget  *time.Timer // running while there are no streams; nil before the first
 
 	// What was told last.
 	looked      bool
@@ -163,6 +167,9 @@ func (h *hub) join(lastID string, server Server) (at uint64, first []byte, err e
 		return 0, nil, fmt.Errorf("there are %d event streams, the most there may be: close a tab of the dashboard", maxStreams)
 	}
 	h.streams++
+	if h.forget != nil {
+		h.forget.Stop()
+	}
 	if h.stop == nil {
 		h.opts.Journal.watched.Store(true)
 		h.stop = make(chan struct{})
@@ -216,7 +223,26 @@ func (h *hub) leave() {
 	defer h.mu.Unlock()
 	if h.streams--; h.streams == 0 {
 		h.restLocked()
+		if !h.closed {
+			h.forget = time.AfterFunc(forgetAfter, h.forgetAll)
+		}
 	}
+}
+
+// forgetAll drops what was told, for want of anybody who knows it. Whoever comes back
+// after that gets a snapshot.
+func (h *hub) forgetAll() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.streams > 0 {
+		return
+	}
+	h.last++ // no stream knows this event, so none goes on after an older one
+	h.ring, h.size, h.looked = nil, 0, false
+	h.sessions, h.connections = table[SessionRow]{}, table[Connection]{}
+	h.channels, h.workspaces = table[Channel]{}, table[Workspace]{}
+	h.origins, h.counters = Origins{}, Counters{}
+	h.calls = make(map[string]uint64)
 }
 
 func (h *hub) restLocked() {
@@ -272,6 +298,9 @@ func (h *hub) close() {
 	h.mu.Lock()
 	h.closed = true
 	h.restLocked()
+	if h.forget != nil {
+		h.forget.Stop()
+	}
 	close(h.wake)
 	h.wake = make(chan struct{})
 	h.mu.Unlock()

@@ -104,6 +104,41 @@ func TestHubRests(t *testing.T) {
 	})
 }
 
+// A dashboard that was closed leaves nothing behind, once it is clear that it does not
+// come back.
+func TestHubForgets(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h, r, j := newTestHub(t)
+		if _, _, err := h.join("", Server{}); err != nil {
+			t.Fatal(err)
+		}
+		join(t, r, "app", 1)
+		begin(j, "", `{}`).End(result("1"), nil)
+		time.Sleep(time.Second)
+		synctest.Wait()
+		last := fmt.Sprintf("%s-%d", h.epoch, h.last)
+		h.leave()
+		time.Sleep(forgetAfter - time.Second)
+		if _, first, err := h.join(last, Server{}); err != nil || first != nil {
+			t.Errorf("a stream that comes back in time is told %s, %v", first, err)
+		}
+		time.Sleep(2 * forgetAfter) // it was cut short, so this one is not counted
+		h.leave()
+		time.Sleep(forgetAfter + time.Second)
+		synctest.Wait()
+		if len(h.ring)+h.size+len(h.calls)+len(h.connections.list)+len(h.connections.byID) != 0 {
+			t.Errorf("%d events, %d bytes, %d calls, %d connections are kept", len(h.ring), h.size, len(h.calls), len(h.connections.list))
+		}
+		if at, first, err := h.join(last, Server{}); err != nil || !bytes.Contains(first, []byte("\nevent: snapshot\n")) || !bytes.Contains(first, []byte(`"label":"app"`)) {
+			t.Errorf("a stream that comes back late is told %s at %d, %v", first, at, err)
+		} else if _, _, ok := h.after(at); !ok {
+			t.Error("it is not told on")
+		}
+		h.leave()
+		h.close()
+	})
+}
+
 func TestRingIsBounded(t *testing.T) {
 	h, _, _ := newTestHub(t)
 	h.mu.Lock()

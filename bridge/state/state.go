@@ -34,6 +34,8 @@ const (
 	// lockWait bounds how long a change waits for another process's: one takes
 	// milliseconds, but a process may be stopped in the middle of it.
 	lockWait = 5 * time.Second
+	// retryWrite is how often a server tries again to write what it could not.
+	retryWrite = time.Minute
 )
 
 // An Origin is one whose pages a human let in.
@@ -58,6 +60,9 @@ type File struct {
 	news    bool        // a change of ours met one of another process, of which Watch has not told yet
 	missing bool        // the last look did not find it
 	warned  string      // the trouble that was logged last and lasts; "": none
+	// unwritten are workspaces that could not be written, which is tried again at retry.
+	unwritten []workspace
+	retry     time.Time
 
 	mu      sync.RWMutex
 	current contents
@@ -196,7 +201,7 @@ func (f *File) changeFile(edit func(contents) (contents, bool, error)) (bool, er
 	} else if err != nil {
 		return false, err
 	}
-	next, changed, err := edit(c)
+	next, changed, err := edit(c.withUnwritten(f.unwritten))
 	if err != nil {
 		return false, err
 	}
@@ -204,6 +209,7 @@ func (f *File) changeFile(edit func(contents) (contents, bool, error)) (bool, er
 		if seen, err = write(path, next); err != nil {
 			return false, err
 		}
+		f.unwritten = nil
 	}
 	f.news = f.news || !c.sameOrigins(f.current)
 	f.seen = seen

@@ -50,6 +50,7 @@ func (f *File) poll() bool {
 		return false // a change of ours may wait long for the lock; it reads the file, too
 	}
 	defer f.writing.Unlock()
+	f.retryWriteLocked()
 	news := f.news
 	f.news = false
 	info, err := os.Stat(f.path)
@@ -71,8 +72,21 @@ func (f *File) poll() bool {
 	}
 	f.warn(c.problem, "")
 	news = news || !c.sameOrigins(f.current)
-	f.remember(c)
+	f.remember(c.withUnwritten(f.unwritten))
 	return news
+}
+
+// retryWriteLocked tries to write what could not be written, now and then. f.writing
+// must be held.
+func (f *File) retryWriteLocked() {
+	if len(f.unwritten) == 0 || time.Now().Before(f.retry) {
+		return
+	}
+	f.retry = time.Now().Add(retryWrite)
+	_, err := f.changeFile(func(c contents) (contents, bool, error) { return c, true, nil })
+	if err == nil { // else the log has it from the first time
+		f.log.Info("the state file was written again", "path", f.path)
+	}
 }
 
 // sameFile is true when there is surely nothing new to read.

@@ -52,7 +52,7 @@ func decodeWorkspaces(raw json.RawMessage) ([]workspace, error) {
 
 // Workspace gives the tenant of a named workspace, and makes one the first time.
 // The tenant is good also when the error says that it could not be written: it
-// then lives as long as this process. The error is [ErrKey] without a tenant.
+// then lives as long as this process, or for good once writing works again. The error is [ErrKey] without a tenant.
 func (f *File) Workspace(key string) (tenant string, err error) {
 	if !keyForm.MatchString(key) {
 		return "", ErrKey
@@ -69,10 +69,39 @@ func (f *File) Workspace(key string) (tenant string, err error) {
 		f.writing.Lock()
 		next, _, _ := edit(f.current)
 		f.remember(next)
+		f.postponeLocked(next.spaces[len(next.spaces)-1])
 		f.writing.Unlock()
 	}
 	w, _ := f.workspace(key)
 	return w.Tenant, err
+}
+
+// postponeLocked notes a workspace that could not be written. f.writing must be
+// held.
+func (f *File) postponeLocked(w workspace) {
+	if len(f.unwritten) == 0 {
+		f.retry = time.Now().Add(retryWrite)
+	}
+	f.unwritten = slices.DeleteFunc(f.unwritten, func(u workspace) bool { return u.Key == w.Key })
+	f.unwritten = append(f.unwritten, w)
+	if over := len(f.unwritten) - 2*MaxWorkspaces; over > 0 { // no more are kept in all
+		f.unwritten = slices.Delete(f.unwritten, 0, over)
+	}
+}
+
+// withUnwritten adds workspaces that could not be written. What the file says of one
+// that it has counts: another process may have it in use.
+func (c contents) withUnwritten(all []workspace) contents {
+	for _, w := range all {
+		i := slices.IndexFunc(c.spaces, func(known workspace) bool { return known.Key == w.Key || known.Tenant == w.Tenant })
+		switch {
+		case i < 0:
+			c.spaces = append(c.withRoomFor(w.Key), w)
+		case c.spaces[i].Key == w.Key && c.spaces[i].Tenant == w.Tenant && c.spaces[i].At < w.At:
+			c.spaces = append(slices.Delete(slices.Clone(c.spaces), i, i+1), w)
+		}
+	}
+	return c
 }
 
 // IsWorkspace tells whether a tenant is that of a workspace.

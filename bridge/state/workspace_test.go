@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestWorkspaceKeepsItsTenant(t *testing.T) {
@@ -69,6 +70,84 @@ func TestWorkspaceWithoutAFile(t *testing.T) {
 			t.Errorf("the tenant was %q and is %q", id, again)
 		}
 	}
+}
+
+// What could not be written is not forgotten when the file changes, and is written
+// when that works again.
+func TestUnwrittenWorkspaceIsKept(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "state.json")
+	f, err := Open(path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Allow("https://app.example"); err != nil {
+		t.Fatal(err)
+	}
+	kept, err := f.Workspace("kept")
+	if err != nil {
+		t.Fatal(err)
+	}
+	block := path + ".tmp" // where the new file would be made
+	spoil := func() {
+		t.Helper()
+		if err := os.MkdirAll(filepath.Join(block, "full"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mend := func() {
+		t.Helper()
+		if err := os.RemoveAll(block); err != nil {
+			t.Fatal(err)
+		}
+	}
+	same := func(when, id string) {
+		t.Helper()
+		if again, err := f.Workspace("unwritten"); again != id || err != nil || !f.IsWorkspace(id) {
+			t.Errorf("%s: the tenant was %s and is %s, %v", when, id, again, err)
+		}
+	}
+	reopened := func(key, want string) {
+		t.Helper()
+		other, err := Open(path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if id, err := other.Workspace(key); id != want || err != nil {
+			t.Errorf("another process has the workspace %s as %s, not %s, %v", key, id, want, err)
+		}
+	}
+
+	spoil()
+	id, err := f.Workspace("unwritten")
+	if id == "" || err == nil {
+		t.Fatalf("%q, %v", id, err)
+	}
+	same("the second time", id)
+	f.seen = nil // as if another process had changed the file
+	f.poll()
+	same("after a look at the file", id)
+	if _, err := f.Allow("https://two.example"); err == nil {
+		t.Error("a file that can't be written was changed")
+	}
+	same("after a change that failed", id)
+	mend()
+	if _, err := f.Allow("https://two.example"); err != nil {
+		t.Fatal(err)
+	}
+	same("after a change", id)
+	reopened("unwritten", id)
+	reopened("kept", kept)
+
+	spoil()
+	late, err := f.Workspace("late")
+	if err == nil {
+		t.Fatal("it was written")
+	}
+	mend()
+	f.poll() // not so soon again
+	f.retry = time.Now()
+	f.poll()
+	reopened("late", late)
 }
 
 func TestWorkspacesAreBounded(t *testing.T) {

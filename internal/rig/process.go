@@ -18,10 +18,12 @@ import (
 // Patience bounds every wait for something that should happen at once.
 const Patience = 30 * time.Second
 
-// Build builds jsbridge into a directory and gives the binary's path.
-func Build(ctx context.Context, dir string) (string, error) {
+// Build builds jsbridge into a directory, with further flags of go build, and gives
+// the binary's path.
+func Build(ctx context.Context, dir string, flags ...string) (string, error) {
 	binary := filepath.Join(dir, "jsbridge")
-	if out, err := exec.CommandContext(ctx, "go", "build", "-o", binary, "jsbridge/cmd/jsbridge").CombinedOutput(); err != nil {
+	args := append(append([]string{"build", "-o", binary}, flags...), "jsbridge/cmd/jsbridge")
+	if out, err := exec.CommandContext(ctx, "go", args...).CombinedOutput(); err != nil {
 		return "", fmt.Errorf("building jsbridge: %w\n%s", err, out)
 	}
 	return binary, nil
