@@ -2,7 +2,7 @@
 GO ?= go
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: run test lint web conformance clients generate bench fuzz
+.PHONY: run test lint web conformance clients generate bench fuzz load soak
 
 run:
 	$(GO) run ./cmd/jsbridge
@@ -37,6 +37,15 @@ generate:
 
 bench:
 	$(GO) run ./internal/bench
+
+# The table of docs/load.md: with 100, 1,000 and 10,000 pages.
+load:
+	$(GO) run ./internal/load
+
+# Whether memory grows; CI runs it every week.
+SOAK = 10m
+soak:
+	$(GO) run ./internal/load -soak $(SOAK)
 
 # -fuzzminimizetime: or Go spends most of the minute on shrinking what it found.
 FUZZ = $(GO) test -run '^$$' -fuzztime 60s -fuzzminimizetime 20x
