@@ -15,6 +15,7 @@ type taken struct {
 	conn   net.Conn
 	header http.Header
 	begun  bool
+	broken bool // a write failed, perhaps in the midst of a chunk
 	plain  bool // HTTP/1.0: no chunks
 }
 
@@ -93,6 +94,7 @@ func (t *taken) Write(b []byte) (int, error) {
 	chunk := fmt.Appendf(make([]byte, 0, len(b)+16), "%x\r\n", len(b))
 	chunk = append(append(chunk, b...), "\r\n"...)
 	if _, err := t.conn.Write(chunk); err != nil {
+		t.broken = true
 		return 0, err
 	}
 	return len(b), nil
@@ -106,7 +108,7 @@ func (t *taken) SetWriteDeadline(at time.Time) error { return t.conn.SetWriteDea
 
 // close ends the response, and the connection with it.
 func (t *taken) close() {
-	if t.begun && !t.plain {
+	if t.begun && !t.plain && !t.broken {
 		_ = t.conn.SetWriteDeadline(time.Now().Add(time.Second)) // it may be full, but this is five bytes
 		_, _ = t.conn.Write([]byte("0\r\n\r\n"))
 	}
