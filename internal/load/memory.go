@@ -32,7 +32,7 @@ func (m memory) per(n int) memory {
 }
 
 // settleTime lets connections that were closed go, and goroutines that have ended.
-const settleTime = 300 * time.Millisecond
+const settleTime = time.Second
 
 // collections is how often garbage is collected before the memory is read: pools survive
 // the first time, and a stack that has grown for one call is halved each time.

@@ -44,6 +44,7 @@ func report(w io.Writer, rows []*row) error {
 	line("a root's change → all sessions: median, p99, last", func(r *row) string {
 		return fmt.Sprintf("%s, %s, %s", ms(r.root.median), ms(r.root.p99), ms(r.root.last))
 	})
+	line("a tool's first call: median, heap it takes for good", func(r *row) string { return fmt.Sprintf("%s, %s", ms(r.first), kilobytes(r.called)) })
 	line("calls/s, p50, p99: all pages stay", func(r *row) string { return r.calm.String() })
 	line("calls/s, p50, p99: some come and go", func(r *row) string { return r.churn.String() })
 	line("pages that come and go; changes/s; time to be back", func(r *row) string {

@@ -22,9 +22,11 @@ type row struct {
 	perPage    memory        // with every list read
 	total      memory        // of the server then, all in all
 	after      memory        // when every measurement was made
+	called     int64         // what a tool that has been called holds beyond that, in bytes of heap
 	connect    float64       // pages that come, in one second
 	own        spread        // a page's change until the sessions of its tenant know
 	root       spread        // a root connection's change until all sessions know
+	first      time.Duration // median of a tool's first call
 	calm       callRate      // calls with all pages staying
 	churn      callRate      // calls with some of them coming and going
 	churning   int           // how many
@@ -165,6 +167,9 @@ func (r *row) measureSessions(st *stage, o options) (err error) {
 	if err := st.admit(o.sessions); err != nil {
 		return err
 	}
+	if err := st.list(); err != nil { // as clients do
+		return err
+	}
 	m, err := st.memory()
 	r.perSession = m.minus(r.idle).per(o.sessions)
 	r.total = m
@@ -268,6 +273,18 @@ func (s *spreads) sum() spread {
 func (r *row) measureCalls(st *stage, o options) (err error) {
 	r.churning = max(1, r.pages/100)
 	c := newCallers(st, o.callers, r.churning)
+	before, err := st.memory()
+	if err != nil {
+		return err
+	}
+	if r.first, err = c.warm(); err != nil {
+		return err
+	}
+	warm, err := st.memory()
+	if err != nil {
+		return err
+	}
+	r.called = (warm.heap - before.heap) / int64(c.tools())
 	if r.calm, err = c.measure(o.duration); err != nil {
 		return err
 	}

@@ -73,6 +73,9 @@ func runSoak(ctx context.Context, o options, w, progress io.Writer) error {
 // soak calls and samples.
 func (st *stage) soak(o options, churning int, w io.Writer) (samples []sample, rate callRate, err error) {
 	c := newCallers(st, o.callers, churning)
+	if _, err := c.warm(); err != nil {
+		return nil, rate, err
+	}
 	c.pace = time.Second * time.Duration(o.callers) / time.Duration(o.soakRate)
 	var calling sync.WaitGroup
 	var failed error
