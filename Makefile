@@ -2,7 +2,7 @@
 GO ?= go
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: run test lint web conformance clients generate bench fuzz load soak
+.PHONY: run test lint web conformance clients generate bench bench-go fuzz load soak
 
 run:
 	$(GO) run ./cmd/jsbridge
@@ -35,8 +35,14 @@ clients:
 generate:
 	$(GO) generate ./web
 
+# jsbridge next to its yardsticks and, with BENCH_PEER, another server; docs/performance.md says
+# what is measured. BENCH_FLAGS="-markdown docs/performance.md" writes the figures there.
 bench:
-	$(GO) run ./internal/bench
+	$(GO) run ./internal/bench $(BENCH_FLAGS)
+
+# Go's benchmarks of the call path, with allocations; BASE=<revision> compares with it.
+bench-go:
+	GO="$(GO)" BASE="$(BASE)" ./internal/bench/benchgo.sh
 
 # The table of docs/load.md: with 100, 1,000 and 10,000 pages.
 load:

@@ -19,7 +19,7 @@ var allowed = map[string][]string{
 	"jsbridge/bridge/agent":     {"jsbridge/tenant", "jsbridge/manifest"},
 	"jsbridge/bridge/page":      {"jsbridge/tenant", "jsbridge/manifest"},
 	"jsbridge/bridge/dashboard": {"jsbridge/bridge/state", "jsbridge/tenant", "jsbridge/manifest"},
-	"jsbridge/bridge/metrics":   {"jsbridge/tenant"},
+	"jsbridge/bridge/metrics":   {"jsbridge/bridge/agent", "jsbridge/bridge/page", "jsbridge/tenant"},
 	"jsbridge/bridge/state":     {"jsbridge/manifest"},
 	"jsbridge/tenant":           {"jsbridge/manifest"},
 	"jsbridge/manifest":         {},

@@ -33,7 +33,10 @@ type board struct {
 func newBoard(t *testing.T, opts Options) *board {
 	t.Helper()
 	opts.Files = web.Files()
-	opts.Logger = slog.New(slog.NewTextHandler(io.Discard, nil))
+	if opts.Logger == nil {
+		opts.Logger = slog.New(slog.NewTextHandler(io.Discard, nil))
+	}
+	opts.Agent.NoShortcut = noShortcut
 	s, err := New(t.Context(), opts)
 	if err != nil {
 		t.Fatal(err)
@@ -68,6 +71,7 @@ func (b *board) ask(method, path, body string, header map[string]string) (int, h
 	for k, v := range header {
 		req.Header.Set(k, v)
 	}
+	req.Host = header["Host"] // which net/http does not take from the header; "" is the URL's
 	res, err := http.DefaultTransport.RoundTrip(req)
 	if err != nil {
 		b.t.Fatalf("%s %s: %v", method, path, err)

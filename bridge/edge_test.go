@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -32,11 +33,15 @@ func newEdge(t *testing.T, opts Options) *edge {
 	return e
 }
 
+// noShortcut has all tests here run without the shortcut, see the Makefile.
+var noShortcut = os.Getenv("JSBRIDGE_NO_SHORTCUT") != ""
+
 // newStoppedEdge is one that listens but does not serve yet.
 func newStoppedEdge(t *testing.T, opts Options) *edge {
 	t.Helper()
 	opts.Files, opts.Logger = web.Files(), slog.New(slog.NewTextHandler(io.Discard, nil))
 	opts.State = filepath.Join(t.TempDir(), "state.json")
+	opts.Agent.NoShortcut = noShortcut
 	s, err := New(t.Context(), opts)
 	if err != nil {
 		t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"jsbridge/bridge/dashboard"
+	"jsbridge/bridge/metrics"
 	"jsbridge/bridge/state"
 	"jsbridge/manifest"
 )
@@ -23,6 +24,7 @@ type guard struct {
 	token      string          // "" when listening on loopback only
 	pageToken  string          // of this start, known to the dashboard's page
 	log        *slog.Logger
+	metrics    *metrics.Metrics // may be nil
 }
 
 // host refuses a request whose Host is no name of this machine's loopback: DNS
@@ -32,7 +34,7 @@ func (g *guard) host(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		name := hostName(r.Host)
 		if !isLoopbackName(name) && !g.allowHosts[name] {
-			g.refuse(w, r, fmt.Sprintf("this server does not answer to the host %.100q; to allow it start jsbridge with --allow-host %.100s", clean(r.Host), clean(name)))
+			g.refuse(w, r, "host", fmt.Sprintf("this server does not answer to the host %.100q; to allow it start jsbridge with --allow-host %.100s", clean(r.Host), clean(name)))
 			return
 		}
 		next.ServeHTTP(w, r)
@@ -50,14 +52,14 @@ func (g *guard) mcp(next http.Handler) http.Handler {
 		case origin != "":
 			w.Header().Add("Vary", "Origin")
 			if !isLoopbackOrigin(origin) {
-				g.refuse(w, r, fmt.Sprintf("pages of %.100q may not use the MCP endpoint; only MCP clients outside the browser and pages on loopback origins may", clean(origin)))
+				g.refuse(w, r, "origin", fmt.Sprintf("pages of %.100q may not use the MCP endpoint; only MCP clients outside the browser and pages on loopback origins may", clean(origin)))
 				return
 			}
 			allowCORS(w.Header(), origin)
 		// A cross-site request without an Origin: navigations, images and the
 		// like. No MCP client sends this header.
 		case r.Header.Get("Sec-Fetch-Site") == "cross-site", r.Header.Get("Sec-Fetch-Site") == "same-site":
-			g.refuse(w, r, "web pages may not use the MCP endpoint")
+			g.refuse(w, r, "browser", "web pages may not use the MCP endpoint")
 			return
 		}
 		if r.Method == http.MethodOptions {
@@ -83,7 +85,7 @@ func (g *guard) api(next http.Handler) http.Handler {
 		switch {
 		case origin != "" && origin != "http://"+r.Host && origin != "https://"+r.Host,
 			site != "" && site != "same-origin" && site != "none":
-			g.refuse(w, r, "only the dashboard itself may use its API")
+			g.refuse(w, r, "browser", "only the dashboard itself may use its API")
 			return
 		}
 		if !g.authorized(r) {
@@ -92,11 +94,13 @@ func (g *guard) api(next http.Handler) http.Handler {
 		}
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
 			if contentType(r) != "application/json" {
+				g.metrics.Refused("content_type")
 				g.log.Warn("request refused", "method", clean(r.Method), "path", clean(r.URL.Path), "reason", "it is no application/json")
 				dashboard.Problem(w, http.StatusUnsupportedMediaType, "send application/json")
 				return
 			}
 			if !sameSecret(r.Header.Get(pageTokenHeader), g.pageToken) {
+				g.metrics.Refused("page_token")
 				g.log.Warn("request refused", "method", clean(r.Method), "path", clean(r.URL.Path), "reason", "it has not the token of this start")
 				dashboard.TypedProblem(w, dashboard.WrongToken, http.StatusForbidden, "send the token of this start of jsbridge as "+pageTokenHeader+": the dashboard's page has it, in <meta name=\"jsbridge-token\">")
 				return
@@ -106,13 +110,13 @@ func (g *guard) api(next http.Handler) http.Handler {
 	})
 }
 
-// metrics guards /metrics, which is for programs: an Origin, or a Sec-Fetch-Site
+// scrape guards /metrics, which is for programs: an Origin, or a Sec-Fetch-Site
 // other than that of an address a human typed, is a page that wants to learn what
 // is going on here. Other machines need the token, as for MCP.
-func (g *guard) metrics(next http.Handler) http.Handler {
+func (g *guard) scrape(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if fromPage(r) {
-			g.refuse(w, r, "web pages may not read the metrics")
+			g.refuse(w, r, "browser", "web pages may not read the metrics")
 			return
 		}
 		if !g.authorized(r) {
@@ -131,9 +135,9 @@ func (g *guard) debug(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case !isLoopbackPeer(r.RemoteAddr):
-			g.refuse(w, r, "only programs on this machine may take profiles")
+			g.refuse(w, r, "remote", "only programs on this machine may take profiles")
 		case fromPage(r):
-			g.refuse(w, r, "web pages may not take profiles")
+			g.refuse(w, r, "browser", "web pages may not take profiles")
 		case !g.authorized(r):
 			g.challenge(w)
 		default:
@@ -157,6 +161,7 @@ func contentType(r *http.Request) string {
 }
 
 func (g *guard) challenge(w http.ResponseWriter) {
+	g.metrics.Refused("token")
 	w.Header().Set("WWW-Authenticate", `Bearer realm="jsbridge"`)
 	dashboard.Problem(w, http.StatusUnauthorized, "this server listens beyond loopback, so it wants the token it was started with (--token) as Authorization: Bearer <token>")
 }
@@ -176,8 +181,9 @@ func sameSecret(given, secret string) bool {
 	return subtle.ConstantTimeCompare(a[:], b[:]) == 1
 }
 
-// refuse answers 403 and logs the refusal once.
-func (g *guard) refuse(w http.ResponseWriter, r *http.Request, why string) {
+// refuse answers 403, logs the refusal once and counts it for its reason.
+func (g *guard) refuse(w http.ResponseWriter, r *http.Request, reason, why string) {
+	g.metrics.Refused(reason)
 	g.log.Warn("request refused", "method", clean(r.Method), "path", clean(r.URL.Path), "host", clean(r.Host), "origin", clean(r.Header.Get("Origin")), "reason", why)
 	dashboard.Problem(w, http.StatusForbidden, why)
 }

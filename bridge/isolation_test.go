@@ -71,7 +71,7 @@ func newWorld(t *testing.T, r *rand.Rand) *world {
 		Logger: slog.New(slog.NewTextHandler(io.Discard, nil)), Files: fstest.MapFS{
 			"index.html": {}, "index.js": {}, "index.css": {}, "main.js": {}, "extras.js": {}, "connect.js": {}, "tool-bus.js": {}, "client.js": {}, "inline.js": {},
 		},
-		State: t.TempDir() + "/state.json", Agent: agent.Options{AskTimeout: time.Minute}, Tenant: tenant.Options{EmptyTimeout: time.Hour},
+		State: t.TempDir() + "/state.json", Agent: agent.Options{AskTimeout: time.Minute, NoShortcut: noShortcut}, Tenant: tenant.Options{EmptyTimeout: time.Hour},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -20,6 +20,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"jsbridge/bridge/agent"
@@ -93,6 +94,7 @@ type Server struct {
 	failed   chan error // a listener's unexpected end
 
 	startOnce, stopOnce sync.Once
+	started, stopping   atomic.Bool
 	stopErr             error
 }
 
@@ -147,7 +149,14 @@ func New(ctx context.Context, opts Options) (*Server, error) {
 	opts.Tenant.IsWorkspace = file.IsWorkspace
 	opts.Tenant.Reserved = agent.IsBuiltin
 	journal := dashboard.NewJournal(opts.Redact)
-	opts.Tenant.Observer = journal
+	if opts.Metrics {
+		s.metrics = metrics.New(opts.Version, metrics.Sources{
+			// Nobody scrapes before all of them are there.
+			Census: func() tenant.Census { return s.registry.Census() }, Agents: func() agent.Stats { return s.agents.Stats() },
+			Pages: func() page.Stats { return s.pages.Stats() }, DashboardStreams: func() int { return s.dashboard.Streams() },
+		})
+	}
+	opts.Tenant.Observer = observe(journal, s.metrics, opts.Logger)
 	s.registry = tenant.NewRegistry(opts.Tenant)
 	opts.Agent.Workspace = file.Workspace
 	opts.Page.RefuseCode = opts.Tenant.PageCode == tenant.RefuseCode
@@ -159,9 +168,6 @@ func New(ctx context.Context, opts Options) (*Server, error) {
 		Logger: opts.Logger, Version: opts.Version, Registry: s.registry, Journal: journal, State: file, Flags: allowed, PageCode: opts.Tenant.PageCode,
 		Sessions: s.sessions, Refused: s.pages.Refused, Run: s.agents.Run, Snippet: s.agents.Snippet,
 	})
-	if opts.Metrics {
-		s.metrics = metrics.New(opts.Version)
-	}
 	s.http = &http.Server{
 		Handler:           s.routes(assets),
 		BaseContext:       func(net.Listener) context.Context { return s.base },
@@ -209,7 +215,7 @@ var scripts = []string{"main.js", "extras.js", "connect.js", "tool-bus.js", "cli
 
 // routes is the whole route table.
 func (s *Server) routes(assets map[string]asset) http.Handler {
-	g := &guard{allowHosts: make(map[string]bool), token: s.opts.Token, pageToken: rand.Text(), log: s.log}
+	g := &guard{allowHosts: make(map[string]bool), token: s.opts.Token, pageToken: rand.Text(), log: s.log, metrics: s.metrics}
 	for _, h := range s.opts.AllowHosts {
 		g.allowHosts[hostName(h)] = true
 	}
@@ -230,11 +236,12 @@ func (s *Server) routes(assets map[string]asset) http.Handler {
 	mux.Handle("GET /index.js", assets["/index.js"].own())
 	mux.Handle("GET /index.css", assets["/index.css"].own())
 	mux.HandleFunc("GET /healthz", s.healthz)
+	mux.HandleFunc("GET /readyz", s.readyz)
 	if s.metrics != nil {
-		mux.Handle("GET /metrics", g.metrics(s.metrics.Handler(s.log)))
+		mux.Handle("GET /metrics", g.scrape(uncached(s.metrics.Handler(s.log))))
 	}
 	if s.opts.Debug {
-		mux.Handle("GET /debug/pprof/", g.debug(profiles()))
+		mux.Handle("GET /debug/pprof/", g.debug(uncached(profiles())))
 	}
 	mux.HandleFunc("/", s.notFound)
 	return g.host(mux)
@@ -270,16 +277,6 @@ func (b *timedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-type health struct {
-	Name    string `json:"name"`
-	Version string `json:"version"`
-}
-
-func (s *Server) healthz(w http.ResponseWriter, _ *http.Request) {
-	w.Header().Set("Content-Type", "application/json")
-	fmt.Fprintf(w, "{\"name\":\"jsbridge\",\"version\":%q}\n", s.opts.Version)
-}
-
 // notFound answers in JSON: MCP clients look for signs of a sign-in under
 // /.well-known, and take a page there for one.
 func (s *Server) notFound(w http.ResponseWriter, r *http.Request) {
@@ -296,6 +293,7 @@ func (s *Server) Port() int { return s.listeners[0].Addr().(*net.TCPAddr).Port }
 // Start begins to serve. Calling it again does nothing.
 func (s *Server) Start() {
 	s.startOnce.Do(func() {
+		s.started.Store(true)
 		for _, l := range s.listeners {
 			s.serving.Add(1)
 			go func() {
@@ -327,6 +325,7 @@ func (s *Server) Stop(ctx context.Context) error {
 }
 
 func (s *Server) stop(ctx context.Context) error {
+	s.stopping.Store(true)
 	s.endWatch()
 	s.watching.Wait()
 	s.registry.Drain()

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 	"unicode/utf8"
+
+	fastjson "github.com/segmentio/encoding/json"
 )
 
 // maxArgumentDepth is how deep the arguments of a call may nest.
@@ -106,7 +108,7 @@ func argumentsObject(raw json.RawMessage) (json.RawMessage, *ArgumentError) {
 		return nil, argumentErrorf("", "the arguments must be an object with the parameters as members, got %s", show(trimmed))
 	case depthOf(trimmed) > maxArgumentDepth:
 		return nil, tooDeep()
-	case !json.Valid(trimmed):
+	case !fastjson.Valid(trimmed):
 		return nil, argumentErrorf("", "the arguments are not valid JSON, got %q", quotable(string(trimmed)))
 	}
 	return raw, nil

@@ -11,6 +11,7 @@ import (
 	"weak"
 
 	"github.com/google/jsonschema-go/jsonschema"
+	fastjson "github.com/segmentio/encoding/json"
 )
 
 // checker is a schema made ready for checking values, at the first call. It is never changed after that.
@@ -119,13 +120,22 @@ func dialect(uri string) string {
 	return ""
 }
 
+// decode decodes a value. What it gives may be part of raw.
+func decode(raw json.RawMessage) (v any, err error) {
+	if rest, err := fastjson.Parse(raw, &v, fastjson.ZeroCopy); err == nil && len(rest) == 0 {
+		return v, nil
+	}
+	err = json.Unmarshal(raw, &v) // for its error
+	return v, err
+}
+
 // validate checks a value, given as text and as tree. checked is false if that is impossible or would cost too much.
 func (c *checker) validate(raw json.RawMessage, tree *value) (checked bool, err error) {
 	if c.resolved == nil || !affordable(c.plan, tree) {
 		return false, nil
 	}
-	var v any
-	if err := json.Unmarshal(raw, &v); err != nil {
+	v, err := decode(raw)
+	if err != nil {
 		var typ *json.UnmarshalTypeError
 		return errors.As(err, &typ), err // a number that no float64 holds; nothing else is left
 	}

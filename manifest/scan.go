@@ -26,15 +26,21 @@ func skipSpace(b []byte, i int) int {
 
 // stringEnd returns the index behind the string literal that starts at i, or -1.
 func stringEnd(b []byte, i int) int {
-	for i++; i < len(b); i++ {
-		switch b[i] {
-		case '\\':
-			i++
-		case '"':
-			return i + 1
+	quote := i // the last quote that was found, or where to look for one
+	for i++; ; {
+		if quote < i {
+			next := bytes.IndexByte(b[min(i, len(b)):], '"')
+			if next < 0 {
+				return -1
+			}
+			quote = i + next
 		}
+		escape := bytes.IndexByte(b[i:quote], '\\')
+		if escape < 0 {
+			return quote + 1
+		}
+		i += escape + 2 // which may be behind an escaped quote
 	}
-	return -1
 }
 
 // valueEnd returns the index behind the value that starts at i, or -1.

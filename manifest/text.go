@@ -186,4 +186,7 @@ func quotable(s string) string { return Clean(s, 60, false) }
 const MaxDepth = 256
 
 // TooDeep reports whether JSON nests deeper than [MaxDepth].
-func TooDeep(raw []byte) bool { return len(raw) > MaxDepth && depthOf(raw) > MaxDepth }
+func TooDeep(raw []byte) bool { return DeeperThan(raw, MaxDepth) }
+
+// DeeperThan reports whether JSON nests deeper than so many levels.
+func DeeperThan(raw []byte, levels int) bool { return len(raw) > levels && depthOf(raw) > levels }

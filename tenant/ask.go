@@ -32,6 +32,9 @@ const (
 type Ask struct {
 	Kind   AskKind
 	Params json.RawMessage // of the MCP request; nil for none
+	// Page is the connection's id, and Call that of the call; for logs.
+	Page, Call string
+
 	answer func(Answer)
 }
 
@@ -55,14 +58,14 @@ func (l *Link) Ask(callID, id string, kind AskKind, params json.RawMessage) erro
 		_, err := l.take(callID)
 		return err
 	}
-	if p.asks == nil {
+	if !p.asks {
 		return errNoAsks
 	}
 	if !p.clock.stop() {
 		return errManyAsks
 	}
 	var once sync.Once
-	ask := &Ask{Kind: kind, Params: params, answer: func(a Answer) {
+	ask := &Ask{Kind: kind, Params: params, Page: l.ID(), Call: callID, answer: func(a Answer) {
 		once.Do(func() {
 			p.clock.start()
 			l.mu.Lock()
@@ -73,7 +76,7 @@ func (l *Link) Ask(callID, id string, kind AskKind, params json.RawMessage) erro
 			}
 		})
 	}}
-	p.asks <- ask // which has room for all that are open
+	p.said <- said{ask: ask}
 	return nil
 }
 

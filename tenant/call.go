@@ -21,6 +21,9 @@ type Call struct {
 	// methods see [CallFrame].
 	Args  json.RawMessage
 	Agent Agent
+	// Cancel ends the call's context from outside, by its cause. Nil: the observer
+	// is given a way of its own.
+	Cancel context.CancelCauseFunc
 	// OnEvent hears what the page says meanwhile, in the goroutine that makes the
 	// call. Nil: nobody listens.
 	OnEvent func(Event)
@@ -37,6 +40,8 @@ type Call struct {
 	// MCP session that calls, by an id that is no secret; both for the
 	// [Observer]. Without Shown it is told the page's own name.
 	Shown, Session string
+
+	trace Trace // nil: nobody observes
 }
 
 type outcome struct {
@@ -47,9 +52,15 @@ type outcome struct {
 
 type pending struct {
 	done   chan outcome // buffered: whoever takes the entry out of Link.pending sends exactly once
-	events chan Event
-	asks   chan *Ask // holds as many as may be open; nil: nobody answers
+	said   chan said // has room for eventsKept events and all questions that may be open
+	asks   bool      // somebody answers them
 	clock  clock
+}
+
+// said is what a page says of a running call: an event or a question.
+type said struct {
+	event Event
+	ask   *Ask
 }
 
 // target is what of a page is called.
@@ -95,7 +106,7 @@ func (p *Page) send(ctx context.Context, t target, c Call) (Answer, error) {
 	r.calls.Add(1)
 	defer r.callEnded()
 	if r.draining.Load() {
-		return Answer{}, &CallError{Kind: ServerStopping}
+		return Answer{}, &CallError{Kind: ServerStopping, Page: p.id}
 	}
 	p.tenant.touch()
 	if t.timeout == 0 {
@@ -105,11 +116,11 @@ func (p *Page) send(ctx context.Context, t target, c Call) (Answer, error) {
 	for {
 		l, err := p.awaitLink(ctx, t, deadline)
 		if err != nil {
-			return Answer{}, inView(err, c)
+			return Answer{}, p.inView(err, c)
 		}
 		out, err := l.run(ctx, t, c, deadline)
 		if err != nil {
-			return Answer{}, inView(err, c)
+			return Answer{}, p.inView(err, c)
 		}
 		if !out.again {
 			return out.answer, nil
@@ -118,12 +129,13 @@ func (p *Page) send(ctx context.Context, t target, c Call) (Answer, error) {
 }
 
 // inView names page and tool as the caller knows them.
-func inView(err error, c Call) error {
+func (p *Page) inView(err error, c Call) error {
 	var ce *CallError
 	if !errors.As(err, &ce) {
 		return err
 	}
 	named := *ce
+	named.Page = p.id
 	if c.Prefix != "" && ce.page.prefix != "" {
 		named.page.prefix = c.Prefix
 	}
@@ -188,7 +200,6 @@ func (p *Page) awaitLink(ctx context.Context, t target, deadline time.Time) (*Li
 
 // run sends the call on this link and waits.
 func (l *Link) run(ctx context.Context, t target, c Call, deadline time.Time) (outcome, error) {
-	opts := &l.reg.opts
 	id, p, err := l.begin(t.name, c.OnAsk != nil)
 	if err != nil {
 		return outcome{}, err
@@ -196,8 +207,21 @@ func (l *Link) run(ctx context.Context, t target, c Call, deadline time.Time) (o
 	if p == nil { // the page has just lost this link
 		return outcome{again: true}, nil
 	}
+	if c.trace != nil {
+		c.trace.Sent(id)
+	}
+	out, err := l.await(ctx, id, p, t, c, deadline)
+	if ce, ok := err.(*CallError); ok { // made for this call alone
+		ce.ID = id
+	}
+	return out, err
+}
+
+// await sends a call whose entry there is, and waits.
+func (l *Link) await(ctx context.Context, id string, p *pending, t target, c Call, deadline time.Time) (outcome, error) {
+	opts := &l.reg.opts
 	sent := l.reg.now()
-	err = l.transport.Call(CallFrame{ID: id, Method: t.method, Tool: t.name, Args: c.Args, Timeout: time.Until(deadline), Progress: c.Progress, Agent: c.Agent, Retry: c.Retry})
+	err := l.transport.Call(CallFrame{ID: id, Method: t.method, Tool: t.name, Args: c.Args, Timeout: time.Until(deadline), Progress: c.Progress, Agent: c.Agent, Retry: c.Retry})
 	if err != nil {
 		if _, taken := l.take(id); taken == nil {
 			return outcome{}, &CallError{Kind: NotSent, tool: t.name, page: l.name(), cause: err}
@@ -219,13 +243,12 @@ func (l *Link) run(ctx context.Context, t target, c Call, deadline time.Time) (o
 		case out := <-p.done:
 			l.drain(p, c.OnEvent)
 			return finish(out, t.name)
-		case e := <-p.events:
-			if c.OnEvent != nil {
-				c.OnEvent(e)
+		case s := <-p.said:
+			if s.ask != nil {
+				c.OnAsk(s.ask)
+			} else if c.OnEvent != nil {
+				c.OnEvent(s.event)
 			}
-		case ask := <-p.asks:
-			l.drain(p, c.OnEvent) // what it said before
-			c.OnAsk(ask)
 		case <-ctx.Done():
 			why := "the caller cancelled this call"
 			if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) && !errors.Is(cause, context.DeadlineExceeded) {
@@ -272,20 +295,21 @@ func (l *Link) begin(tool string, asks bool) (string, *pending, error) {
 		return "", nil, &CallError{Kind: TooBusy, tool: tool, most: most}
 	}
 	l.sent++
-	id := strconv.FormatUint(l.serial, 10) + "-" + strconv.FormatUint(l.sent, 10)
-	p := &pending{done: make(chan outcome, 1), events: make(chan Event, eventsKept)}
-	if asks {
-		p.asks = make(chan *Ask, MaxAsks)
-	}
+	var digits [48]byte
+	id := string(strconv.AppendUint(append(strconv.AppendUint(digits[:0], l.serial, 10), '-'), l.sent, 10))
+	p := &pending{done: make(chan outcome, 1), said: make(chan said, eventsKept+MaxAsks), asks: asks}
 	l.pending[id] = p
 	return id, p, nil
 }
 
+// drain passes on the events that a call's end has overtaken.
 func (l *Link) drain(p *pending, on func(Event)) {
 	for on != nil {
 		select {
-		case e := <-p.events:
-			on(e)
+		case s := <-p.said:
+			if s.ask == nil { // a question is over with its call
+				on(s.event)
+			}
 		default:
 			return
 		}

@@ -33,6 +33,9 @@ type CallError struct {
 	Kind CallErrorKind
 	// MayHaveRun: the function may have run, or may still.
 	MayHaveRun bool
+	// Page is the connection's id, and ID that under which the page was sent the
+	// call, "" if it was not; for logs.
+	Page, ID string
 
 	tool  string
 	page  pageName

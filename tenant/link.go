@@ -117,6 +117,7 @@ func (l *Link) adoptLocked(label string) (after func()) {
 			}
 			ended := p.goneLocked()
 			q.stopGraceLocked()
+			t.reg.reconnects.Add(1)
 			l.page = q
 			q.attachLocked(l)
 			return func() {
@@ -266,8 +267,11 @@ func (l *Link) Say(id string, e Event) error {
 		_, err := l.take(id)
 		return err
 	}
+	if len(p.said) >= eventsKept { // the rest is for questions
+		return nil
+	}
 	select {
-	case p.events <- e:
+	case p.said <- said{event: e}:
 	default:
 	}
 	return nil

@@ -19,6 +19,10 @@ type Observer interface {
 
 // A Trace hears of one call, in the goroutine that makes it.
 type Trace interface {
+	// Sent tells under which id the page is about to be sent the call; more than
+	// once when a page came back that had certainly not taken it. A call that
+	// never gets so far has none.
+	Sent(id string)
 	Progress(Progress)
 	// End comes last, once. What the answer holds is not changed afterwards.
 	End(Answer, error)
@@ -47,6 +51,8 @@ type ToolChange struct {
 	Agent       Agent
 }
 
+var errFailed = errors.New("jsbridge failed, see its log")
+
 // errCancelled ends a call from outside.
 var errCancelled = errors.New("the user cancelled this call in jsbridge's dashboard")
 
@@ -56,14 +62,18 @@ func (p *Page) observed(ctx context.Context, t target, c Call) (Answer, error) {
 	if o == nil {
 		return p.send(ctx, t, c)
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
+	cancel := c.Cancel
+	if cancel == nil {
+		ctx, cancel = context.WithCancelCause(ctx)
+		defer cancel(nil)
+	}
 	b := Beginning{Page: p.id, Label: p.shown(), Method: t.method, Name: t.name, Session: c.Session, Agent: c.Agent, Args: c.Args,
 		Cancel: func() { cancel(errCancelled) }}
 	if c.Shown != "" {
 		b.Name = c.Shown
 	}
 	trace, listens := o.Call(ctx, b)
+	c.trace = trace
 	c.Progress = c.Progress || listens
 	hear := c.OnEvent
 	c.OnEvent = func(e Event) {
@@ -74,7 +84,7 @@ func (p *Page) observed(ctx context.Context, t target, c Call) (Answer, error) {
 			hear(e)
 		}
 	}
-	a, err := Answer{}, errors.New("jsbridge failed, see its log") // what stays of a panic
+	a, err := Answer{}, errFailed // what stays of a panic
 	defer func() { trace.End(a, err) }()
 	a, err = p.send(ctx, t, c)
 	return a, err

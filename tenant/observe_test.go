@@ -38,6 +38,8 @@ func (w *witness) Call(_ context.Context, b Beginning) (Trace, bool) {
 	return w, w.listens
 }
 
+func (w *witness) Sent(id string) { w.note("sent %s", id) }
+
 func (w *witness) Progress(p Progress) { w.note("progress %g %s", p.Progress, p.Message) }
 
 func (w *witness) End(a Answer, err error) {
@@ -92,13 +94,13 @@ func TestObserverHearsOfCalls(t *testing.T) {
 		if a, err := e.Page.Call(t.Context(), e.Tool, call); string(a.Result) != "7" || err != nil || heard != 1 {
 			t.Errorf("%s, %v, %d events", a.Result, err, heard)
 		}
-		o.want(t, `call call page2__add of Page by agent in s1: {"a":1}`, "progress 1 one", "end 7")
+		o.want(t, `call call page2__add of Page by agent in s1: {"a":1}`, "sent "+f.last(), "progress 1 one", "end 7")
 
 		f.on = func(c CallFrame) { _ = f.link.Answer(c.ID, Answer{Err: &PageError{Message: "oops"}}) }
 		if a, _ := e.Page.Call(t.Context(), e.Tool, Call{Args: json.RawMessage(`{}`)}); a.Err == nil {
 			t.Error("no error")
 		}
-		o.want(t, `call call add of Page by  in : {}`, "thrown oops")
+		o.want(t, `call call add of Page by  in : {}`, "sent "+f.last(), "thrown oops")
 
 		f.link.Leave()
 		_, err := e.Page.Call(t.Context(), e.Tool, Call{Args: json.RawMessage(`{}`)})
@@ -164,7 +166,7 @@ func TestObserverHearsOfAPanic(t *testing.T) {
 			defer func() { _ = recover() }()
 			_, _ = e.Page.Call(t.Context(), e.Tool, Call{Args: json.RawMessage(`{}`), OnEvent: func(Event) { panic("no") }})
 		}()
-		o.want(t, "call call add of Page by  in : {}", "progress 0 ", "end jsbridge failed, see its log")
+		o.want(t, "call call add of Page by  in : {}", "sent "+f.last(), "progress 0 ", "end jsbridge failed, see its log")
 	})
 }
 
@@ -391,7 +393,7 @@ func TestAddAndRemoveTools(t *testing.T) {
 		if !strings.Contains(args, `"params":{}`) || strings.Contains(args, "ask") {
 			t.Errorf("the page was told %s", args)
 		}
-		o.want(t, `call call register of Page by agent in : `+args, `end "done"`, "tool page__x of Page removed false by agent")
+		o.want(t, `call call register of Page by agent in : `+args, "sent "+f.last(), `end "done"`, "tool page__x of Page removed false by agent")
 		for _, bad := range []struct {
 			tool NewTool
 			kind ToolErrorKind
@@ -429,7 +431,7 @@ func TestAddAndRemoveTools(t *testing.T) {
 		if _, err := p.RemoveTool(t.Context(), "x", call); err != nil {
 			t.Error(err)
 		}
-		o.want(t, `call call register of Page by agent in : {"toolName":"x"}`, `end "done"`, "tool page__x of Page removed true by agent")
+		o.want(t, `call call register of Page by agent in : {"toolName":"x"}`, "sent "+f.last(), `end "done"`, "tool page__x of Page removed true by agent")
 		f.link.Leave()
 		_, err := p.AddTool(t.Context(), code("z", "1"), call)
 		wantKind(t, err, PageGone, false)

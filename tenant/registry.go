@@ -128,7 +128,8 @@ type Registry struct {
 	linkSerial atomic.Uint64
 	calls      atomic.Int64 // running calls
 	pages      atomic.Int64 // in all tenants, from Join to removal
-	draining   atomic.Bool  // set under mu
+	reconnects atomic.Uint64
+	draining   atomic.Bool // set under mu
 	idle       chan struct{}
 	changes    chan struct{} // one entry at most, see Note
 	roots      *Tenant       // all root connections, for the registry's life

@@ -177,6 +177,7 @@ func (t *Tenant) join(j Joining) (*Link, error) {
 	if p != nil {
 		old = p.link
 		p.stopGraceLocked()
+		t.reg.reconnects.Add(1)
 	} else {
 		if err := t.reg.addPage(); err != nil {
 			t.mu.Unlock()

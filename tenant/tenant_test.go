@@ -132,6 +132,12 @@ func (f *fakePage) sent() []CallFrame {
 	return append([]CallFrame(nil), f.calls...)
 }
 
+// last is the id of the last call that it was sent.
+func (f *fakePage) last() string {
+	all := f.sent()
+	return all[len(all)-1].ID
+}
+
 func declare(t testing.TB, label string, tools ...string) *manifest.Manifest {
 	t.Helper()
 	type tool struct {

@@ -2,6 +2,7 @@ package tenant
 
 import (
 	"errors"
+	"iter"
 	"slices"
 	"strings"
 	"sync"
@@ -137,20 +138,24 @@ func (v *View) Joined() []string {
 }
 
 // tenants are those that the view has now. v.mu must be held.
-func (v *View) tenantsLocked() []*Tenant {
-	all := []*Tenant{v.own}
-	for _, c := range v.channels {
-		if t, ok := v.reg.Channel(c); ok {
-			all = append(all, t)
+func (v *View) tenantsLocked() iter.Seq[*Tenant] {
+	return func(yield func(*Tenant) bool) {
+		if !yield(v.own) {
+			return
 		}
+		for _, c := range v.channels {
+			if t, ok := v.reg.Channel(c); ok && !yield(t) {
+				return
+			}
+		}
+		yield(v.reg.roots)
 	}
-	return append(all, v.reg.roots)
 }
 
 // Pages are all pages of the view, in its order.
 func (v *View) Pages() []*Page {
 	v.mu.Lock()
-	all := v.tenantsLocked()
+	all := slices.Collect(v.tenantsLocked())
 	v.mu.Unlock()
 	var pages []*Page
 	for _, t := range all {
@@ -181,17 +186,31 @@ func (v *View) Snapshot() *Snapshot {
 }
 
 func (v *View) snapshotLocked() *Snapshot {
+	same := 0 // of the parts; all, usually
+	for t := range v.tenantsLocked() {
+		if s := t.Snapshot(); len(s.pages) > 0 {
+			if same == len(v.parts) || v.parts[same] != s {
+				return v.newSnapshotLocked()
+			}
+			same++
+		}
+	}
+	if same < len(v.parts) {
+		return v.newSnapshotLocked()
+	}
+	return v.last
+}
+
+func (v *View) newSnapshotLocked() *Snapshot {
 	var parts []*Snapshot
-	for _, t := range v.tenantsLocked() {
+	for t := range v.tenantsLocked() {
 		if s := t.Snapshot(); len(s.pages) > 0 {
 			parts = append(parts, s)
 		}
 	}
-	if !slices.Equal(parts, v.parts) {
-		next := v.mergeLocked(parts)
-		v.noteDeparted(next)
-		v.parts, v.last = parts, next
-	}
+	next := v.mergeLocked(parts)
+	v.noteDeparted(next)
+	v.parts, v.last = parts, next
 	return v.last
 }
 

@@ -72,6 +72,8 @@ type Options struct {
 	// AskTimeout bounds the wait for the client's answer to a page's question,
 	// which a human may have to give.
 	AskTimeout time.Duration
+	// NoShortcut has the SDK answer every request, for comparison.
+	NoShortcut bool
 	// Workspace gives the id of a named workspace's tenant; an error beside an id
 	// is a warning. Nil: there are no workspaces.
 	Workspace func(key string) (id string, err error)
@@ -96,6 +98,7 @@ type Handler struct {
 	posts    sync.Map // postHeader's value → *stream, while the POST runs
 	postKeys atomic.Uint64
 	ids      atomic.Uint64 // of sessions, for people
+	counts   counts
 
 	progressEvery time.Duration // fixed but for tests
 
@@ -277,7 +280,7 @@ func (h *Handler) reap() {
 			s.finish("idle")
 		}
 		for _, s := range idle {
-			h.log.Info("session ended: no request and no open stream", "client", nameOf(agentOf(s.ss.InitializeParams())), "idle", h.opts.SessionIdle)
+			s.log().Info("session ended: no request and no open stream", "client", nameOf(agentOf(s.ss.InitializeParams())), "idle", h.opts.SessionIdle.String())
 			// It has no call running, so this does not wait for a page.
 			s.close("idle")
 		}

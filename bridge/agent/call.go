@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -30,37 +31,70 @@ func (s *session) callTool(ctx context.Context, req *mcp.CallToolRequest) (*mcp.
 // mend is an error of the protocol.
 func (s *session) callPage(ctx context.Context, req *mcp.CallToolRequest, name string, args json.RawMessage) (*mcp.CallToolResult, error) {
 	r := requestOf(ctx, req).repeats(req.Params.InputResponses, req.Params.RequestState)
+	c, begun, err := s.join(r)
+	if err != nil {
+		return nil, err
+	}
+	if !begun {
+		var refused *refusedCall
+		if c, refused = s.prepare(r, name, args); refused != nil {
+			refused.count.Add(1)
+			return failure(refused.why), nil
+		}
+	}
+	out, err := s.run(r, c.errand)
+	return s.conclude(r, c, out, err)
+}
+
+// pageCall is a call of a page's tool that can be made.
+type pageCall struct {
+	entry  tenant.Entry
+	errand // its name is the published one
+}
+
+// refusedCall is one that can't be made.
+type refusedCall struct {
+	why   string
+	count *atomic.Uint64 // of its kind
+}
+
+// prepare finds the tool and checks its arguments.
+func (s *session) prepare(r *request, name string, args json.RawMessage) (c pageCall, refused *refusedCall) {
 	entry, ok := s.view.Snapshot().Find(name)
 	var checked json.RawMessage
 	switch {
 	case !ok && s.waits(r): // its page has gone, which the call that waits knows best
 		entry.Tool = &manifest.Tool{Name: name}
 	case !ok:
-		return failure(s.noSuchTool(name)), nil
+		return c, &refusedCall{s.noSuchTool(name), &s.h.counts.unknownCalls}
 	default:
 		var err error
 		if checked, err = entry.Tool.CheckArguments(args); err != nil {
-			return failure(fmt.Sprintf("%s was not called: %v", name, err)), nil
+			return c, &refusedCall{fmt.Sprintf("%s was not called: %v", name, err), &s.h.counts.wrongCalls}
 		}
 	}
-	out, err := s.run(r, errand{label: entry.Label, origin: entry.Origin, target: "tool " + name, do: func(ctx context.Context, c tenant.Call) (tenant.Answer, error) {
+	return pageCall{entry, errand{label: entry.Label, origin: entry.Origin, kind: "tool ", name: name, do: func(ctx context.Context, c tenant.Call) (tenant.Answer, error) {
 		c.Args, c.Prefix, c.Shown = checked, prefixOf(name), name
 		return entry.Page.Call(ctx, entry.Tool, c)
-	}})
+	}}}, nil
+}
+
+// conclude makes the result of what became of a call.
+func (s *session) conclude(r *request, c pageCall, out reply, err error) (*mcp.CallToolResult, error) {
 	if err == nil && out.answer.Err != nil {
 		err = s.thrownOn(r, out.answer.Err)
 	}
 	switch {
 	case err != nil:
-		return s.callFailed(name, err)
+		return s.callFailed(c.name, err)
 	case out.questions != nil:
 		return &mcp.CallToolResult{InputRequests: out.questions.requests, RequestState: out.questions.state}, nil
 	}
-	res, offence := s.h.result(entry.Tool, out.answer)
+	res, offence := s.h.result(c.entry.Tool, out.answer)
 	if offence != nil {
-		entry.Complain("tool %q: %v", entry.Tool.Name, offence)
+		c.entry.Complain("tool %q: %v", c.entry.Tool.Name, offence)
 	}
-	s.publicURIs(entry.Page, res.Content)
+	s.publicURIs(c.entry.Page, res.Content)
 	return res, nil
 }
 
@@ -104,12 +138,12 @@ func (s *session) failed(name string, err error) *mcp.CallToolResult {
 	var ce *tenant.CallError
 	switch {
 	case errors.As(err, &ce):
-		s.h.log.Warn("call failed", "tool", name, "err", err)
+		s.logOf(err).Warn("call failed", "tool", name, "err", err)
 		return failure(ce.Error())
 	case errors.Is(err, context.Canceled): // by the client: nobody reads this
 		return failure(fmt.Sprintf("%s was cancelled: %v", name, err))
 	}
-	s.h.log.Warn("call failed", "tool", name, "err", manifest.Clean(err.Error(), 256, false))
+	s.log().Warn("call failed", "tool", name, "err", manifest.Clean(err.Error(), 256, false))
 	return failure(fmt.Sprintf("%s failed: %v", name, err))
 }
 
@@ -118,7 +152,7 @@ func (s *session) protocolError(name string, err error) error {
 	if err := s.forClient(err); err != nil {
 		return err
 	}
-	s.h.log.Warn("call failed", "name", manifest.Clean(name, 256, false), "err", manifest.Clean(err.Error(), 256, false))
+	s.logOf(err).Warn("call failed", "name", manifest.Clean(name, 256, false), "err", manifest.Clean(err.Error(), 256, false))
 	return refusal(err)
 }
 

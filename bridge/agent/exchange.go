@@ -5,8 +5,8 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -17,9 +17,6 @@ import (
 // parkedState begins the requestState of a call that waits here for its client.
 const parkedState = "jsbridge:"
 
-// eventsKept bounds what a page says of a call while no request waits for it.
-const eventsKept = 64
-
 // maxParked bounds the waiting calls of one workspace.
 const maxParked = 256
 
@@ -27,17 +24,9 @@ const maxParked = 256
 // client the call goes on without a request: the client is told the questions,
 // asks its user or model, and calls again with the answers.
 type exchange struct {
+	*running
 	s      *session
 	target string
-	cancel context.CancelCauseFunc
-	asks   chan *tenant.Ask // more are never open at once
-	done   chan struct{}    // closed once answer and err are set
-	answer tenant.Answer
-	err    error
-
-	mu      sync.Mutex
-	watch   *watch         // of the request that waits now, if any
-	unheard []tenant.Event // for the next one, while there is none
 
 	// Of the request that waits, or of whoever has taken the exchange out of
 	// session.parked.
@@ -61,7 +50,7 @@ func (s *session) exchange(r *request, e errand) (reply, error) {
 		}
 		return x.wait(r, e)
 	}
-	x := s.unpark(strings.TrimPrefix(r.state, parkedState), e.target)
+	x := s.unpark(strings.TrimPrefix(r.state, parkedState), e.target())
 	if x == nil {
 		return reply{}, invalidParams("this requestState names no call that waits here: its time is over (--ask-timeout), it was answered already, or jsbridge was restarted; call again without it")
 	}
@@ -76,50 +65,12 @@ func (s *session) waits(r *request) bool { return s.parks(r.state) }
 func (s *session) parks(state string) bool { return s.shared && strings.HasPrefix(state, parkedState) }
 
 func (s *session) newExchange(r *request, e errand) (*exchange, error) {
-	retry, err := r.retry()
+	c, err := s.prepared(r, e)
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithCancelCause(s.ctx)
-	x := &exchange{s: s, target: e.target, cancel: cancel, asks: make(chan *tenant.Ask, tenant.MaxAsks), done: make(chan struct{}), open: make(map[string]question)}
-	call := tenant.Call{Agent: r.agent, Session: s.id, Progress: r.token != nil, OnEvent: x.event, OnAsk: func(a *tenant.Ask) { x.asks <- a }, Retry: retry}
-	go func() {
-		defer cancel(nil)
-		x.err = s.h.safely("a page's call", func() (err error) {
-			x.answer, err = e.do(ctx, call)
-			return err
-		})
-		var ce *tenant.CallError
-		if x.err != nil && !errors.As(x.err, &ce) && ctx.Err() != nil {
-			x.err = context.Cause(ctx)
-		}
-		close(x.done)
-	}()
-	return x, nil
-}
-
-// event passes what the page says on to the request that waits, or to the next one.
-func (x *exchange) event(e tenant.Event) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if x.watch != nil {
-		x.watch.event(e)
-	} else if len(x.unheard) < eventsKept {
-		x.unheard = append(x.unheard, e)
-	}
-}
-
-func (x *exchange) attach(w *watch) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.watch = w
-	if w == nil {
-		return
-	}
-	for _, e := range x.unheard {
-		w.event(e)
-	}
-	x.unheard = nil
+	go c.awaited().run()
+	return &exchange{running: c, s: s, target: e.target(), open: make(map[string]question)}, nil
 }
 
 // wait returns the page's answer, or its questions. The request's end ends the
@@ -134,6 +85,7 @@ func (x *exchange) wait(r *request, e errand) (reply, error) {
 	for {
 		select {
 		case <-x.done: // whatever it had asked
+			x.count(endedFate)
 			clear(x.open)
 		default:
 		}
@@ -154,6 +106,7 @@ func (x *exchange) wait(r *request, e errand) (reply, error) {
 			}
 			q, err := x.s.returned(r, e, x.answer)
 			if err != nil || q != nil {
+				x.s.h.counts.all(q, passedFate)
 				return reply{questions: q}, err
 			}
 			return reply{answer: x.answer}, nil
@@ -194,6 +147,7 @@ func (x *exchange) park(r *request) (*questions, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.parked) >= maxParked || s.ctx.Err() != nil {
+		x.count(refusedFate)
 		for key, open := range x.open {
 			open.ask.Answer(tenant.Answer{Err: pageError(errors.New("too many calls of this workspace wait for answers"))})
 			delete(x.open, key)
@@ -203,7 +157,8 @@ func (x *exchange) park(r *request) (*questions, bool) {
 	s.parked[token] = x
 	x.expiry = time.AfterFunc(time.Until(deadline), func() {
 		if s.unpark(token, x.target) == x {
-			s.h.log.Warn("a call ended: its client did not answer the page's question", "client", nameOf(r.agent))
+			x.count(unansweredFate)
+			x.log().Warn("a call ended: its client did not answer the page's question", "client", nameOf(r.agent))
 			x.cancel(s.h.nobodyAnswered())
 		}
 	})
@@ -229,8 +184,25 @@ func (s *session) unpark(token, target string) *exchange {
 func (x *exchange) take(responses mcp.InputResponseMap) {
 	for key, open := range x.open {
 		if response := responses[key]; response != nil {
-			open.ask.Answer(answered(open.request, response, nil))
+			given := answered(open.request, response, nil)
+			x.s.h.counts.question(open.ask.Kind, fateOfAnswer(given))
+			open.ask.Answer(given)
 			delete(x.open, key)
 		}
+	}
+}
+
+// log is for lines about the call.
+func (x *exchange) log() *slog.Logger {
+	for _, open := range x.open { // they are all of the same call
+		return x.s.logCall(open.ask.Page, open.ask.Call)
+	}
+	return x.s.log()
+}
+
+// count notes what became of all that is open.
+func (x *exchange) count(f fate) {
+	for _, open := range x.open {
+		x.s.h.counts.question(open.ask.Kind, f)
 	}
 }

@@ -32,34 +32,56 @@ const jsonHeader = "X-Jsbridge-Json"
 // checked. The path value "key" names a workspace.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if strings.Contains(r.PathValue("key"), ":") { // as in the keys that stand for bearer tokens
+		h.counts.refuse(noSuchWorkspace)
 		writeError(w, http.StatusNotFound, jsonrpc.CodeInvalidRequest, "there is no such workspace: its name is 1 to 64 letters, digits, - and _")
 		return
 	}
+	r.Header.Del(callHeader)
+	s := h.sessionOf(r)
+	here := s != nil && s.key == r.PathValue("key")
+	if here && r.Method == http.MethodPost && h.shortcut(w, r, s) {
+		return
+	}
+	answer := h.guarded(w, r)
+	if s == nil && isStateless(r) {
+		h.serveStateless(answer, r)
+		return
+	}
+	h.serve(answer, r, s, here)
+}
+
+// sessionOf finds the session that a request names.
+func (h *Handler) sessionOf(r *http.Request) *session {
+	id := r.Header.Get(sessionHeader)
+	if id == "" {
+		return nil
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.sessions[id]
+}
+
+// guarded makes a request ready for the SDK, and its answer.
+func (h *Handler) guarded(w http.ResponseWriter, r *http.Request) *refuser {
 	r.Header.Set(baseHeader, "http://"+r.Host)
 	sent := &sentBody{ReadCloser: r.Body}
 	r.Body = sent
-	h.serve(&refuser{ResponseWriter: w, sent: sent}, r)
+	return &refuser{ResponseWriter: w, sent: sent, counts: &h.counts}
 }
 
-func (h *Handler) serve(w *refuser, r *http.Request) {
-	id := r.Header.Get(sessionHeader)
-	h.mu.Lock()
-	s := h.sessions[id]
-	h.mu.Unlock()
-	if s == nil && isStateless(r) {
-		h.serveStateless(w, r)
-		return
-	}
-	if id != "" {
-		if s == nil || s.key != r.PathValue("key") {
+func (h *Handler) serve(w *refuser, r *http.Request, s *session, here bool) {
+	if r.Header.Get(sessionHeader) != "" {
+		if !here {
 			// At once, and 404: that is what makes clients initialize again
 			// (MCP 2025-11-25, transports, session management).
+			h.counts.refuse(noSuchSession)
 			writeError(w, http.StatusNotFound, jsonrpc.CodeInvalidRequest, "this session is not known here (jsbridge was restarted, or the session was idle too long); initialize a new one")
 			return
 		}
 	}
 	// The SDK takes what is no date for a version to come.
 	if v := r.Header.Get(versionHeader); v != "" && !slices.Contains(mcp.SupportedProtocolVersions(), v) {
+		h.counts.refuse(unknownVersion)
 		h.refuseVersion(w, r, v)
 		return
 	}
@@ -86,9 +108,7 @@ func (h *Handler) servePost(w *refuser, r *http.Request, s *session) {
 	if s != nil {
 		s.begin()
 		defer s.end()
-		if v := s.protocol(); v != "" && r.Header.Get(versionHeader) == "" {
-			r.Header.Set(versionHeader, v) // the SDK takes none for 2025-03-26
-		}
+		s.nameVersion(r)
 	} else {
 		if contentType(r) == "application/json" && !h.opens(w, r) {
 			return
@@ -110,6 +130,7 @@ func (h *Handler) post(sdk http.Handler, w *refuser, r *http.Request) {
 	r.Header.Del(postHeader)
 	if acceptAll(r) {
 		if r.Header.Get(methodHeader) == methodListen {
+			h.counts.refuse(notAcceptable)
 			writeError(w, http.StatusNotAcceptable, jsonrpc.CodeInvalidRequest, methodListen+" is answered with a stream: accept text/event-stream")
 			return
 		}
@@ -132,6 +153,7 @@ func (h *Handler) post(sdk http.Handler, w *refuser, r *http.Request) {
 // lost the old one, whatever the old one's TCP connection believes.
 func (h *Handler) serveStream(w http.ResponseWriter, r *http.Request, s *session) {
 	if s == nil {
+		h.counts.refuse(sessionMissing)
 		writeError(w, http.StatusBadRequest, jsonrpc.CodeInvalidRequest, "GET opens the stream of a session: send its Mcp-Session-Id (this is the MCP endpoint, to be used by an MCP client)")
 		return
 	}
@@ -144,7 +166,7 @@ func (h *Handler) serveStream(w http.ResponseWriter, r *http.Request, s *session
 		h.stream(newStream(w, r, h.opts.KeepAlive), s)
 		return
 	}
-	st := newStream(&refuser{ResponseWriter: out, sent: new(sentBody)}, streamRequest(r), h.opts.KeepAlive)
+	st := newStream(&refuser{ResponseWriter: out, sent: new(sentBody), counts: &h.counts}, streamRequest(r), h.opts.KeepAlive)
 	h.streams.Go(func() {
 		defer st.cancel()
 		out.watch()
@@ -152,12 +174,17 @@ func (h *Handler) serveStream(w http.ResponseWriter, r *http.Request, s *session
 	go func() {
 		defer h.streams.Done()
 		defer out.close()
-		h.stream(st, s)
+		_ = s.safely("a stream", func() error { // it is not net/http any more that catches a panic
+			h.stream(st, s)
+			return nil
+		})
 	}()
 }
 
 // stream has the SDK serve the standalone stream, until its end.
 func (h *Handler) stream(st *stream, s *session) {
+	h.counts.streams.Add(1)
+	defer h.counts.streams.Add(-1)
 	st.opened = s.teller.changed
 	defer close(st.gone)
 	if old := s.attach(st); old != nil {
@@ -175,8 +202,22 @@ func (h *Handler) stream(st *stream, s *session) {
 // acceptAll widens Accept to what the SDK insists on, for clients that leave it
 // out or name just one type. It tells whether the client takes JSON only.
 func acceptAll(r *http.Request) (jsonOnly bool) {
+	takesJSON, takesStream := accepted(r)
+	if !takesJSON && !takesStream {
+		r.Header.Set("Accept", "none/none") // the SDK refuses, but overlooks q
+		return false
+	}
+	r.Header.Set("Accept", "application/json, text/event-stream")
+	return !takesStream
+}
+
+// accepted tells what the client takes.
+func accepted(r *http.Request) (takesJSON, takesStream bool) {
 	accept := strings.Join(r.Header.Values("Accept"), ",")
-	takesJSON, takesStream := accept == "", accept == ""
+	switch accept {
+	case "", "application/json, text/event-stream": // as MCP has it
+		return true, true
+	}
 	for part := range strings.SplitSeq(accept, ",") {
 		kind, params, err := mime.ParseMediaType(part)
 		if q, bad := strconv.ParseFloat(params["q"], 64); err != nil || bad == nil && q == 0 {
@@ -185,12 +226,7 @@ func acceptAll(r *http.Request) (jsonOnly bool) {
 		takesJSON = takesJSON || kind == "application/json" || kind == "application/*" || kind == "*/*"
 		takesStream = takesStream || kind == "text/event-stream" || kind == "text/*" || kind == "*/*"
 	}
-	if !takesJSON && !takesStream {
-		r.Header.Set("Accept", "none/none") // the SDK refuses, but overlooks q
-		return false
-	}
-	r.Header.Set("Accept", "application/json, text/event-stream")
-	return !takesStream
+	return takesJSON, takesStream
 }
 
 func contentType(r *http.Request) string {

@@ -1,5 +1,7 @@
 package agent
 
+//lint:file-ignore SA1019 MCP logging works in all versions before 2026-07-28, which clients will speak for long.
+
 import (
 	"context"
 	"fmt"
@@ -19,7 +21,7 @@ func (s *session) middleware(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (res mcp.Result, err error) {
 		defer func() { // the SDK lets a handler's panic end the process
 			if p := recover(); p != nil {
-				s.h.log.Error("panic in an MCP request", "method", method, "panic", p, "stack", string(debug.Stack()))
+				s.log().Error("panic in an MCP request", "method", method, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
 				res, err = nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "internal error; see jsbridge's log"}
 			}
 		}()
@@ -28,7 +30,8 @@ func (s *session) middleware(next mcp.MethodHandler) mcp.MethodHandler {
 				return next(ctx, method, req)
 			}
 			if err := s.ensureOpen(); err != nil {
-				s.h.log.Warn("MCP request refused", "err", err)
+				s.h.counts.refuse(tooManySessions)
+				s.log().Warn("MCP request refused", "err", err)
 				return nil, refusal(err)
 			}
 			if from, ok := req.(interface{ ClientInfo() *mcp.Implementation }); ok {
@@ -40,6 +43,10 @@ func (s *session) middleware(next mcp.MethodHandler) mcp.MethodHandler {
 			if !s.shared {
 				return s.initialize(ctx, next, method, req)
 			}
+		case *mcp.ServerRequest[*mcp.SetLoggingLevelParams]:
+			s.hearsLogs.Store(true)
+		case *mcp.ServerRequest[*mcp.CancelledParams]:
+			s.cancelled(r.Params)
 		case *mcp.ListToolsRequest:
 			return s.listTools(ctx, next, method, r)
 		case *mcp.ListPromptsRequest:
@@ -68,14 +75,15 @@ func (s *session) initialize(ctx context.Context, next mcp.MethodHandler, method
 		return nil, refusal(fmt.Errorf("no server session"))
 	}
 	if err := s.open(ss); err != nil {
-		s.h.log.Warn("MCP session refused", "err", err)
+		s.h.counts.refuse(tooManySessions)
+		s.log().Warn("MCP session refused", "err", err)
 		return nil, refusal(err)
 	}
 	res, err := next(ctx, method, req)
 	if r, ok := res.(*mcp.InitializeResult); ok && err == nil {
 		client := agentOf(ss.InitializeParams())
 		s.met(client, r.ProtocolVersion)
-		s.h.log.Info("session opened", "client", nameOf(client))
+		s.log().Info("session opened", "client", nameOf(client))
 	}
 	return res, err
 }
@@ -91,6 +99,7 @@ func (s *session) call(ctx context.Context, next mcp.MethodHandler, method strin
 	if _, own := s.h.builtins[name]; !own {
 		if _, ok := s.view.Snapshot().Find(name); !ok {
 			if _, left := s.view.Departed(name); !left {
+				s.h.counts.unknownCalls.Add(1)
 				return nil, invalidParams("unknown tool %.80q: use tools/list or describe_tools to see which tools there are; names are case-sensitive", name)
 			}
 		}
@@ -108,6 +117,7 @@ func (s *session) prompt(ctx context.Context, next mcp.MethodHandler, method str
 	}
 	name := r.Params.Name
 	if _, ok := s.view.Snapshot().FindPrompt(name); !ok && !s.parks(r.Params.RequestState) {
+		s.h.counts.unknownCalls.Add(1)
 		if d, left := s.view.Departed(name); left {
 			return nil, invalidParams("the page %q, which had the prompt %.80q, left this session's view", d.Label, name)
 		}
@@ -126,6 +136,7 @@ func (s *session) read(ctx context.Context, next mcp.MethodHandler, method strin
 	}
 	uri := r.Params.URI
 	if _, ok := s.view.Snapshot().FindResource(uri); !ok && !s.parks(r.Params.RequestState) {
+		s.h.counts.unknownCalls.Add(1)
 		return nil, mcp.ResourceNotFoundError(uri)
 	}
 	params := *r.Params

@@ -58,6 +58,7 @@ func (h *Handler) serveStateless(w *refuser, r *http.Request) {
 	}
 	s, err := h.sharedSession(workspaceOf(r))
 	if err != nil {
+		h.counts.refuse(tooManySessions)
 		h.log.Warn("MCP request refused", "err", err)
 		writeError(w, http.StatusServiceUnavailable, jsonrpc.CodeInternalError, err.Error())
 		return
@@ -119,7 +120,7 @@ func (s *session) ensureOpen() error {
 	}
 	view.Updates(func(uris []string) { s.eachListener(func(t *teller) { t.updated(uris) }) })
 	s.view = view
-	s.h.log.Info("workspace opened by a stateless client")
+	s.log().Info("workspace opened by a stateless client")
 	return nil
 }
 
@@ -182,7 +183,9 @@ func (l *listener) middleware(next mcp.MethodHandler) mcp.MethodHandler {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		defer context.AfterFunc(l.s.ctx, cancel)()
-		l.teller = l.s.h.newTeller(ctx, l.change, l.update)
+		l.teller = l.s.newTeller(ctx, l.change, l.update)
+		l.s.h.counts.listeners.Add(1)
+		defer l.s.h.counts.listeners.Add(-1)
 		l.teller.open(true)
 		defer l.teller.end()
 		l.s.mu.Lock()

@@ -304,6 +304,7 @@ func TestElicitation(t *testing.T) {
 				if err != nil || res.IsError || !strings.Contains(firstText(res), `"action":"`+name+`"`) || name == "accept" != strings.Contains(firstText(res), `"size":"m"`) {
 					t.Errorf("%v, %v", firstText(res), err)
 				}
+				s.wantQuestions(t, "answered", 1)
 			})
 		})
 	}
@@ -323,6 +324,7 @@ func TestElicitationThatCannotBe(t *testing.T) {
 		} else if err != nil || !res.IsError || !strings.Contains(firstText(res), "does not support elicitation") {
 			t.Errorf("%v, %v", res, err)
 		}
+		s.wantQuestions(t, "refused", 1)
 	})
 }
 
@@ -362,6 +364,7 @@ func TestNobodyAnswers(t *testing.T) {
 		})
 		p = s.page(s.tenantOf(c), `[{"name":"t","description":""}]`, asking(&p, form))
 		res, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: "p__t"})
+		s.wantQuestions(t, "unanswered", 1)
 		if version == stateless {
 			if codeOf(err) != jsonrpc.CodeInvalidParams || !strings.Contains(err.Error(), "requestState") {
 				t.Errorf("%v, %v", res, err)
@@ -391,7 +394,8 @@ func TestThePageGoesWhileItsQuestionIsOpen(t *testing.T) {
 		if err != nil || !res.IsError || !strings.Contains(firstText(res), "went away") {
 			t.Errorf("%+v, %v", res, err)
 		}
-		p.answers <- tenant.Answer{} // ends the page's function
+		s.wantQuestions(t, map[string]string{withSessions: "ended", stateless: "answered"}[version], 1) // which nobody waited for
+		p.answers <- tenant.Answer{}                                                                    // ends the page's function
 	})
 }
 
@@ -432,6 +436,7 @@ func TestQuestionsInPlaceOfAResult(t *testing.T) {
 		if err != nil || len(read.Contents) != 1 {
 			t.Errorf("resource: %+v, %v", read, err)
 		}
+		s.wantQuestions(t, map[string]string{withSessions: "answered", stateless: "passed"}[version], 6)
 	})
 }
 

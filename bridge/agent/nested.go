@@ -153,6 +153,17 @@ func (c can) check(agent tenant.Agent, q mcp.InputRequest) error {
 	return fmt.Errorf("%T can't be asked", q)
 }
 
+// kindOf is the kind of a question in MCP's form.
+func kindOf(q mcp.InputRequest) tenant.AskKind {
+	switch q.(type) {
+	case *mcp.ElicitParams:
+		return tenant.Elicit
+	case *mcp.CreateMessageWithToolsParams:
+		return tenant.Sample
+	}
+	return tenant.ListRoots
+}
+
 // checkSample refuses what no model can be asked (MCP, client features, sampling).
 func checkSample(q *mcp.CreateMessageWithToolsParams) error {
 	if len(q.Messages) == 0 {
@@ -237,7 +248,7 @@ func (s *session) putAll(r *request, q *questions) (mcp.InputResponseMap, error)
 	for key, question := range q.requests {
 		group.Go(func() {
 			var answer mcp.InputResponse
-			err := s.h.safely("a page's question", func() (err error) {
+			err := s.safely("a page's question", func() (err error) {
 				answer, err = s.put(ctx, question)
 				return err
 			})
@@ -246,6 +257,11 @@ func (s *session) putAll(r *request, q *questions) (mcp.InputResponseMap, error)
 			} else {
 				err = matches(question, answer)
 			}
+			became := answeredFate
+			if err != nil {
+				became = fateOf(why(ctx, err))
+			}
+			s.h.counts.question(kindOf(question), became)
 			mu.Lock()
 			defer mu.Unlock()
 			if err == nil {
@@ -272,10 +288,10 @@ func (h *Handler) nobodyAnswered() error { return &unansweredError{h.opts.AskTim
 
 // safely does what is none of an HTTP request's goroutines: a panic in one of those
 // would end the process.
-func (h *Handler) safely(what string, do func() error) (err error) {
+func (s *session) safely(what string, do func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			h.log.Error("panic", "in", what, "panic", p, "stack", string(debug.Stack()))
+			s.log().Error("panic", "in", what, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
 			err = errors.New("internal error; see jsbridge's log")
 		}
 	}()

@@ -164,7 +164,7 @@ func TestUpdatesSurviveABrokenStream(t *testing.T) {
 	defer v.Close()
 	var told []string
 	broken := true
-	tl := new(Handler).newTeller(t.Context(), func(context.Context, tenant.List) error { return nil }, func(_ context.Context, uri string) error {
+	tl := (&session{h: new(Handler)}).newTeller(t.Context(), func(context.Context, tenant.List) error { return nil }, func(_ context.Context, uri string) error {
 		if broken {
 			return errors.New("broken")
 		}

@@ -82,6 +82,7 @@ func (h *Handler) nextID() string { return "s" + strconv.FormatUint(h.ids.Add(1)
 func (h *Handler) Run(ctx context.Context, p *tenant.Page, e tenant.Entry, args json.RawMessage) (json.RawMessage, error) {
 	checked, err := e.Tool.CheckArguments(args)
 	if err != nil {
+		h.counts.wrongCalls.Add(1)
 		return json.Marshal(failure(fmt.Sprintf("%s was not called: %v", e.Name, err)))
 	}
 	answer, err := p.Call(ctx, e.Tool, tenant.Call{Args: checked, Shown: e.Name, Agent: tenant.Agent{Name: "jsbridge dashboard", Version: h.opts.Version}, Progress: true})

@@ -24,9 +24,11 @@ func (s *session) getPrompt(ctx context.Context, req *mcp.GetPromptRequest) (*mc
 	case !ok && s.waits(r): // its page has gone, which the call that waits knows best
 		entry.Prompt = &manifest.Prompt{Name: name}
 	case !ok:
+		s.h.counts.unknownCalls.Add(1)
 		return nil, invalidParams("the prompt %.80q has gone with its page", name)
 	default:
 		if err := entry.Prompt.CheckArguments(req.Params.Arguments); err != nil {
+			s.h.counts.wrongCalls.Add(1)
 			return nil, invalidParams("%s: %v", name, err)
 		}
 	}
@@ -41,7 +43,7 @@ func (s *session) getPrompt(ctx context.Context, req *mcp.GetPromptRequest) (*mc
 	if err != nil {
 		return nil, refusal(err)
 	}
-	out, err := s.run(r, errand{label: entry.Label, origin: entry.Origin, target: "prompt " + name, do: func(ctx context.Context, c tenant.Call) (tenant.Answer, error) {
+	out, err := s.run(r, errand{label: entry.Label, origin: entry.Origin, kind: "prompt ", name: name, do: func(ctx context.Context, c tenant.Call) (tenant.Answer, error) {
 		c.Args, c.Prefix, c.Shown = fields, prefixOf(name), name
 		return entry.Page.Prompt(ctx, tenant.GetPrompt, entry.Prompt, c)
 	}})

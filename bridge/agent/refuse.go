@@ -18,6 +18,7 @@ import (
 type refuser struct {
 	http.ResponseWriter
 	sent   *sentBody
+	counts *counts
 	status int // of a plain text whose answer is still to come
 }
 
@@ -41,6 +42,7 @@ func (r *refuser) Write(b []byte) (int, error) {
 }
 
 func (r *refuser) refuse(text string) {
+	r.counts.refuse(invalidRequest)
 	method, id := r.sent.request()
 	switch {
 	case strings.HasPrefix(text, "malformed payload"), strings.Contains(text, "non-empty body"):
@@ -119,6 +121,7 @@ func (h *Handler) opens(w http.ResponseWriter, r *http.Request) bool {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, h.opts.MaxBody))
 	var tooLarge *http.MaxBytesError
 	if errors.As(err, &tooLarge) {
+		h.counts.refuse(invalidRequest)
 		writeError(w, http.StatusRequestEntityTooLarge, jsonrpc.CodeInvalidRequest, fmt.Sprintf("the request is larger than %d bytes", tooLarge.Limit))
 		return false
 	}
@@ -131,6 +134,7 @@ func (h *Handler) opens(w http.ResponseWriter, r *http.Request) bool {
 	case "", "initialize", "ping", "server/discover":
 		return true
 	}
+	h.counts.refuse(sessionMissing)
 	writeError(w, http.StatusBadRequest, jsonrpc.CodeInvalidRequest, fmt.Sprintf("%.80q needs a session: initialize, then send the Mcp-Session-Id that came with the answer", msg.Method))
 	return false
 }

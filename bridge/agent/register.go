@@ -70,7 +70,7 @@ func (s *session) register(ctx context.Context, req *mcp.CallToolRequest, args r
 	info := s.view.Info(p)
 	for _, e := range info.Tools {
 		if e.Tool.Name == args.Name {
-			s.h.log.Info("tool registered by an agent", "connection", p.ID(), "tool", e.Name, "kind", origin.Kind, "client", nameOf(agentFrom(req.ClientInfo(), can{})))
+			s.log().Info("tool registered by an agent", "connection", p.ID(), "tool", e.Name, "kind", origin.Kind, "client", nameOf(agentFrom(req.ClientInfo(), can{})))
 			return jsonResult(struct {
 				Published    string `json:"published"`
 				Name         string `json:"name"`
@@ -126,7 +126,7 @@ func unregister(ctx context.Context, s *session, req *mcp.CallToolRequest, args 
 	if err != nil {
 		return s.notChanged("unregister_page_tool", err)
 	}
-	s.h.log.Info("tool unregistered by an agent", "connection", p.ID(), "tool", published, "client", nameOf(agentFrom(req.ClientInfo(), can{})))
+	s.log().Info("tool unregistered by an agent", "connection", p.ID(), "tool", published, "client", nameOf(agentFrom(req.ClientInfo(), can{})))
 	return jsonResult(struct {
 		Removed      string `json:"removed"`
 		Connection   string `json:"connection"`
@@ -138,7 +138,7 @@ func unregister(ctx context.Context, s *session, req *mcp.CallToolRequest, args 
 // what the page said.
 func (s *session) command(ctx context.Context, req *mcp.CallToolRequest, p *tenant.Page, builtinName string, do func(context.Context, tenant.Call) (string, error)) (said string, err error) {
 	info := s.view.Info(p)
-	_, err = s.watched(requestOf(ctx, req), errand{label: info.Label, origin: info.Origin, target: builtinName, quiet: true, do: func(ctx context.Context, c tenant.Call) (_ tenant.Answer, err error) {
+	_, err = s.watched(requestOf(ctx, req), errand{label: info.Label, origin: info.Origin, name: builtinName, quiet: true, do: func(ctx context.Context, c tenant.Call) (_ tenant.Answer, err error) {
 		c.Prefix, c.Name, c.Shown = info.Prefix, builtinName, builtinName
 		said, err = do(ctx, c)
 		return tenant.Answer{}, err

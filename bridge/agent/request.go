@@ -24,6 +24,8 @@ type request struct {
 	token     any // for progress; nil: the client wants none
 	responses mcp.InputResponseMap
 	state     string
+	begun     time.Time
+	running   *running // the call, if it was begun before
 
 	mu      sync.Mutex
 	lacks   *lackError // why a question of the page was not asked
@@ -31,7 +33,7 @@ type request struct {
 }
 
 func requestOf[P mcp.Params](ctx context.Context, r *mcp.ServerRequest[P]) *request {
-	out := &request{ctx: ctx, ss: r.Session, extra: r.Extra, can: capabilitiesOf(r.ClientCapabilities())}
+	out := &request{ctx: ctx, ss: r.Session, extra: r.Extra, can: capabilitiesOf(r.ClientCapabilities()), begun: time.Now()}
 	out.agent = agentFrom(r.ClientInfo(), out.can)
 	if p, ok := any(r.Params).(interface{ GetProgressToken() any }); ok {
 		out.token = p.GetProgressToken()
@@ -57,7 +59,8 @@ func (s *session) refused(r *request, a *tenant.Ask, err error) {
 		r.refused, level = true, slog.LevelWarn
 	}
 	r.mu.Unlock()
-	s.h.log.Log(r.ctx, level, "a page's question was not asked", "kind", a.Kind, "err", manifest.Clean(err.Error(), 256, false))
+	s.h.counts.question(a.Kind, refusedFate)
+	s.logCall(a.Page, a.Call).Log(r.ctx, level, "a page's question was not asked", "kind", a.Kind, "err", manifest.Clean(err.Error(), 256, false))
 	a.Answer(tenant.Answer{Err: pageError(err)})
 }
 
@@ -75,10 +78,13 @@ func (r *request) retry() (tenant.Retry, error) {
 // errand is what a page is asked to do.
 type errand struct {
 	label, origin string // of the page
-	target        string // what is called, to tell whether a retry is of the same
+	kind, name    string // of what is called
 	quiet         bool   // it has no questions
 	do            func(context.Context, tenant.Call) (tenant.Answer, error)
 }
+
+// target tells whether a retry is of the same.
+func (e errand) target() string { return e.kind + e.name }
 
 // reply is a page's answer, or its questions in place of one.
 type reply struct {
@@ -106,6 +112,7 @@ func (s *session) run(r *request, e errand) (reply, error) {
 			return reply{}, errors.New("the page goes on asking instead of giving a result")
 		}
 		if err := r.mayAsk(); err != nil {
+			s.h.counts.all(q, refusedFate)
 			return reply{}, err
 		}
 		if r.responses, err = s.putAll(r, q); err != nil {
@@ -126,6 +133,7 @@ func (s *session) returned(r *request, e errand, a tenant.Answer) (*questions, e
 	}
 	for _, question := range q.requests {
 		if err := r.check(question, e); err != nil {
+			s.h.counts.question(kindOf(question), refusedFate)
 			return nil, err
 		}
 	}
@@ -169,16 +177,9 @@ func (s *session) watched(r *request, e errand) (tenant.Answer, error) {
 
 	w := newWatch(ctx, s, r, e.label)
 	defer w.stop()
-	retry, err := r.retry()
-	if err != nil {
-		return tenant.Answer{}, err
-	}
 	var asks sync.WaitGroup
-	call := tenant.Call{Agent: r.agent, Session: s.id, Progress: w.token != nil, OnEvent: w.event, Retry: retry}
-	if !e.quiet {
-		call.OnAsk = func(a *tenant.Ask) { asks.Go(func() { s.ask(ctx, r, e, a) }) }
-	}
-	answer, err := e.do(ctx, call)
+	ask := func(a *tenant.Ask) { asks.Go(func() { s.ask(ctx, r, e, a) }) }
+	answer, err := s.made(ctx, r, e, w, ask)
 	if err != nil {
 		cancel(err)
 	} else {
@@ -190,6 +191,23 @@ func (s *session) watched(r *request, e errand) (tenant.Answer, error) {
 		err = context.Cause(ctx)
 	}
 	return answer, err
+}
+
+// made is the call itself: a new one, or the rest of one that runs.
+func (s *session) made(ctx context.Context, r *request, e errand, w *watch, ask func(*tenant.Ask)) (tenant.Answer, error) {
+	if c := r.running; c != nil {
+		r.running = nil // a further round is a call of its own
+		return c.join(ctx, w, ask)
+	}
+	retry, err := r.retry()
+	if err != nil {
+		return tenant.Answer{}, err
+	}
+	call := tenant.Call{Agent: r.agent, Session: s.id, Progress: w.token != nil, OnEvent: w.event, Retry: retry}
+	if !e.quiet {
+		call.OnAsk = ask
+	}
+	return e.do(ctx, call)
 }
 
 // cancelPatience bounds awaitCancelled: a question that never went out is not
@@ -231,16 +249,22 @@ func (s *session) ask(ctx context.Context, r *request, e errand, a *tenant.Ask) 
 	ctx, cancel := context.WithTimeoutCause(ctx, s.h.opts.AskTimeout, s.h.nobodyAnswered())
 	defer cancel()
 	var response mcp.InputResponse
-	err = s.h.safely("a page's question", func() (err error) {
+	err = s.safely("a page's question", func() (err error) {
 		response, err = s.put(ctx, q)
 		return err
 	})
 	if err != nil {
 		s.awaitCancelled(ctx, r)
 		if call.Err() != nil { // the page hears that its call has ended
+			s.h.counts.question(a.Kind, endedFate)
 			return
 		}
 		err = why(ctx, err)
+		s.h.counts.question(a.Kind, fateOf(err))
+		a.Answer(answered(q, response, err))
+		return
 	}
-	a.Answer(answered(q, response, err))
+	given := answered(q, response, nil)
+	s.h.counts.question(a.Kind, fateOfAnswer(given))
+	a.Answer(given)
 }

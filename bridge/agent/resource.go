@@ -40,7 +40,7 @@ func (s *session) readResource(ctx context.Context, req *mcp.ReadResourceRequest
 	if err != nil {
 		return nil, refusal(err)
 	}
-	out, err := s.run(r, errand{label: at.Label, origin: at.Origin, target: "resource " + uri, do: func(ctx context.Context, c tenant.Call) (tenant.Answer, error) {
+	out, err := s.run(r, errand{label: at.Label, origin: at.Origin, kind: "resource ", name: uri, do: func(ctx context.Context, c tenant.Call) (tenant.Answer, error) {
 		c.Args, c.Shown = fields, uri
 		return at.Page.Resource(ctx, tenant.ReadResource, at.Resource, c)
 	}})

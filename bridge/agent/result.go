@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	fastjson "github.com/segmentio/encoding/json"
 
 	"jsbridge/manifest"
 	"jsbridge/tenant"
@@ -87,7 +88,7 @@ func convert(raw json.RawMessage) *mcp.CallToolResult {
 	switch raw[0] {
 	case '"':
 		var text string
-		if json.Unmarshal(raw, &text) == nil {
+		if rest, err := fastjson.Parse(raw, &text, fastjson.ZeroCopy); err == nil && len(rest) == 0 {
 			return textOrMedia(text)
 		}
 	case '{':
@@ -247,11 +248,13 @@ func (h *Handler) bound(item mcp.Content, left int) (mcp.Content, int) {
 		if size <= left {
 			return item, left - size
 		}
+		h.counts.cut(size)
 		return &mcp.TextContent{Text: fmt.Sprintf("[%s of %d bytes left out by jsbridge: the limit of a result is %d (--max-result); have the page return a smaller one]", what, size, limit)}, left
 	}
 	switch c := item.(type) {
 	case *mcp.TextContent:
 		if len(c.Text) > left {
+			h.counts.cut(len(c.Text) - left)
 			c.Text = cut(c.Text, left) + fmt.Sprintf("\n[cut by jsbridge: the full text has %d bytes, the limit is %d (--max-result); have the page return less, for example a part or a count]", len(c.Text), limit)
 			return c, 0
 		}

@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -38,11 +41,18 @@ type session struct {
 	subscriptions map[string]bool // of a session's client, by URI
 
 	mu       sync.Mutex
-	used     time.Time    // last request's begin or end
-	requests int          // running POSTs
-	stream   *stream      // the open standalone stream, if any
-	version  string       // of the protocol, settled by initialize; of a shared session the last request's
-	client   tenant.Agent // likewise
+	used     time.Time            // last request's begin or end
+	requests int                  // running POSTs
+	stream   *stream              // the open standalone stream, if any
+	version  string               // of the protocol, settled by initialize; of a shared session the last request's
+	client   tenant.Agent         // likewise
+	plain    map[string]*plainRun // that the shortcut has begun and whose request is open, by request id
+
+	hearsLogs atomic.Bool // its client has set a level
+
+	introduce sync.Once // sets the two below, once the client has initialized
+	can       can
+	agent     tenant.Agent
 
 	// Of a shared session.
 	listeners map[*listener]struct{}
@@ -59,8 +69,29 @@ func (h *Handler) newSession(key string) *session {
 		s.send = next
 		return next
 	})
-	s.teller = h.newTeller(s.ctx, s.sendChange, s.sendUpdate)
+	s.teller = s.newTeller(s.ctx, s.sendChange, s.sendUpdate)
 	return s
+}
+
+// log is for lines about this session.
+func (s *session) log() *slog.Logger { return s.h.log.With("session", s.id) }
+
+// logOf is for lines about an error, which may be one of a call of a page.
+func (s *session) logOf(err error) *slog.Logger {
+	var ce *tenant.CallError
+	if !errors.As(err, &ce) {
+		return s.log()
+	}
+	return s.logCall(ce.Page, ce.ID)
+}
+
+// logCall is for lines about a call of a page; id is "" for one that was not sent.
+func (s *session) logCall(page, id string) *slog.Logger {
+	log := s.log().With("connection", page)
+	if id == "" {
+		return log
+	}
+	return log.With("call", id)
 }
 
 // open gives the session its tenant and enters it. Called for initialize.
@@ -121,7 +152,7 @@ func (s *session) newView(changed func()) (*tenant.View, error) {
 		return nil, err
 	}
 	if err != nil {
-		s.h.log.Warn("a workspace will be forgotten when this server ends", "err", err)
+		s.log().Warn("a workspace will be forgotten when this server ends", "err", err)
 	}
 	for {
 		t, err := s.h.registry.OpenWorkspace(id)
@@ -148,7 +179,7 @@ func (s *session) awaitEnd() {
 	s.h.mu.Lock()
 	delete(s.h.sessions, s.ss.ID())
 	s.h.mu.Unlock()
-	s.h.log.Info("session ended", "client", nameOf(agentOf(s.ss.InitializeParams())))
+	s.log().Info("session ended", "client", nameOf(agentOf(s.ss.InitializeParams())))
 }
 
 // close ends the session. The SDK waits for running calls, so they are
@@ -174,6 +205,14 @@ func (s *session) protocol() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.version
+}
+
+// nameVersion adds the session's version to a request without one, which the SDK takes
+// for 2025-03-26.
+func (s *session) nameVersion(r *http.Request) {
+	if v := s.protocol(); v != "" && r.Header.Get(versionHeader) == "" {
+		r.Header.Set(versionHeader, v)
+	}
 }
 
 // agentOf is the client's own name, made safe to show.

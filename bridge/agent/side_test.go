@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -32,10 +33,12 @@ type side struct {
 	*Handler
 	registry *tenant.Registry
 	url      string
+	requests chan *http.Request // those with an X-Test header
 }
 
 func newSide(t *testing.T, opts Options, topts tenant.Options) *side {
 	opts.Logger = slog.New(slog.NewTextHandler(io.Discard, nil))
+	opts.NoShortcut = opts.NoShortcut || os.Getenv("JSBRIDGE_NO_SHORTCUT") != "" // see the Makefile
 	var spaces sync.Map
 	opts.Workspace = func(key string) (string, error) {
 		id, _ := spaces.LoadOrStore(key, uuid.NewString())
@@ -46,10 +49,15 @@ func newSide(t *testing.T, opts Options, topts tenant.Options) *side {
 		return found
 	}
 	topts.Reserved = IsBuiltin
-	s := &side{t: t, registry: tenant.NewRegistry(topts)}
+	s := &side{t: t, registry: tenant.NewRegistry(topts), requests: make(chan *http.Request, 10)}
 	s.Handler = New(s.registry, opts)
 	mux := http.NewServeMux()
-	mux.Handle("/{$}", s.Handler)
+	mux.HandleFunc("/{$}", func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("X-Test") != "" {
+			s.requests <- r
+		}
+		s.Handler.ServeHTTP(w, r)
+	})
 	mux.Handle("/{key}", s.Handler)
 	srv := httptest.NewServer(mux)
 	s.url = srv.URL

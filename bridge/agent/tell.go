@@ -27,6 +27,7 @@ type teller struct {
 	ctx    context.Context // ends with the client
 	change func(ctx context.Context, l tenant.List) error
 	update func(ctx context.Context, uri string) error
+	counts *counts
 	safely func(what string, do func() error) error
 
 	mu      sync.Mutex
@@ -40,8 +41,8 @@ type teller struct {
 	missed  bool            // what changed since then
 }
 
-func (h *Handler) newTeller(ctx context.Context, change func(context.Context, tenant.List) error, update func(context.Context, string) error) *teller {
-	return &teller{ctx: ctx, change: change, update: update, safely: h.safely}
+func (s *session) newTeller(ctx context.Context, change func(context.Context, tenant.List) error, update func(context.Context, string) error) *teller {
+	return &teller{ctx: ctx, change: change, update: update, counts: &s.h.counts, safely: s.safely}
 }
 
 // begin has the client know what the view shows now.
@@ -169,11 +170,13 @@ func (t *teller) send(stale []tenant.List, dirty map[string]bool) error {
 		if err := t.change(ctx, l); err != nil {
 			return err
 		}
+		t.counts.told[l].Add(1)
 	}
 	for uri := range dirty {
 		if err := t.update(ctx, uri); err != nil {
 			return err
 		}
+		t.counts.updates.Add(1)
 	}
 	return nil
 }

@@ -21,7 +21,6 @@ type watch struct {
 	r     *request
 	label string
 	token any // nil: the client wants no progress
-	begun time.Time
 
 	mu      sync.Mutex
 	timer   *time.Timer
@@ -32,10 +31,10 @@ type watch struct {
 }
 
 func newWatch(ctx context.Context, s *session, r *request, label string) *watch {
-	w := &watch{s: s, ctx: ctx, r: r, label: label, token: r.token, begun: time.Now()}
+	w := &watch{s: s, ctx: ctx, r: r, label: label, token: r.token}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.timer = time.AfterFunc(s.h.progressEvery, w.beat)
+	w.timer = time.AfterFunc(s.h.progressEvery-time.Since(r.begun), w.beat)
 	return w
 }
 
@@ -73,7 +72,7 @@ func (w *watch) beat() {
 		return
 	}
 	if w.token != nil {
-		w.tell(w.last, fmt.Sprintf("still running in %q for %d s", w.label, int(time.Since(w.begun).Seconds())))
+		w.tell(w.last, fmt.Sprintf("still running in %q for %d s", w.label, int(time.Since(w.r.begun).Seconds())))
 	} else if st, ok := w.s.h.posts.Load(w.r.post()); ok {
 		st.(*stream).keepAlive()
 		return // which goes on by itself

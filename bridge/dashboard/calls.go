@@ -21,6 +21,7 @@ func (h *Handler) cancel(w http.ResponseWriter, r *http.Request) {
 	if !read(w, r, &none) {
 		return
 	}
+	names := h.opts.Journal.names(r.PathValue("id"))
 	known, ran := h.opts.Journal.cancel(r.PathValue("id"))
 	switch {
 	case !known:
@@ -28,7 +29,7 @@ func (h *Handler) cancel(w http.ResponseWriter, r *http.Request) {
 	case !ran:
 		Problem(w, http.StatusConflict, "this call has ended already")
 	default:
-		h.log.Info("call cancelled in the dashboard", "call", r.PathValue("id"))
+		h.log.Info("call cancelled in the dashboard", names...)
 		done(w)
 	}
 }
@@ -42,7 +43,7 @@ func (h *Handler) callLog(w http.ResponseWriter, _ *http.Request) {
 	for _, c := range h.opts.Journal.all() {
 		line, err := json.Marshal(c)
 		if err != nil {
-			h.log.Error("encoding a call failed", "call", c.ID, "err", err)
+			h.log.Error("encoding a call failed", "entry", c.ID, "err", err)
 			continue
 		}
 		if s.write(append(line, '\n')) != nil {

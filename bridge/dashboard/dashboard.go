@@ -95,6 +95,9 @@ func New(o Options) *Handler {
 // Close ends every event stream and waits for the hub.
 func (h *Handler) Close() { h.hub.close() }
 
+// Streams is how many event streams are open.
+func (h *Handler) Streams() int { return h.hub.open() }
+
 // routes is the API's whole route table.
 func (h *Handler) routes() {
 	type methods map[string]http.HandlerFunc

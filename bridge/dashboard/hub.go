@@ -203,6 +203,13 @@ func (h *hub) resumesLocked(lastID string) (at uint64, ok bool) {
 	return at, at <= h.last && h.last-at <= uint64(len(h.ring))
 }
 
+// open is how many streams there are.
+func (h *hub) open() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.streams
+}
+
 // leave takes a stream out.
 func (h *hub) leave() {
 	h.mu.Lock()

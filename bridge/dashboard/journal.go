@@ -53,6 +53,7 @@ type entry struct {
 	// Guarded by j.mu.
 	call         Call
 	version      uint64
+	sent         string // its id in the page protocol, "" before
 	args, result json.RawMessage
 	omitted      string // why one of them is missing
 	dropped      bool   // it has left the journal
@@ -119,6 +120,13 @@ func (e *entry) keeps(raw json.RawMessage) bool {
 	return false
 }
 
+// Sent implements [tenant.Trace].
+func (e *entry) Sent(id string) {
+	e.j.mu.Lock()
+	defer e.j.mu.Unlock()
+	e.sent = id
+}
+
 // Progress implements [tenant.Trace].
 func (e *entry) Progress(p tenant.Progress) {
 	e.j.mu.Lock()
@@ -163,11 +171,12 @@ func (e *entry) End(a tenant.Answer, err error) {
 
 // outcome words how a call ended.
 func outcome(a tenant.Answer, err error, redact bool) (state, why string) {
-	var ce *tenant.CallError
 	switch {
-	case errors.As(err, &ce) && ce.Kind == tenant.Cancelled, errors.Is(err, context.Canceled):
-		return "cancelled", ""
 	case err != nil:
+		var ce *tenant.CallError
+		if errors.As(err, &ce) && ce.Kind == tenant.Cancelled || errors.Is(err, context.Canceled) {
+			return "cancelled", ""
+		}
 		return "failed", manifest.Clean(err.Error(), maxError, false)
 	case a.Err != nil:
 		why = cmp.Or(a.Err.Message, a.Err.Name, "the page's function threw an error without a message")
@@ -184,6 +193,12 @@ func outcome(a tenant.Answer, err error, redact bool) (state, why string) {
 		why = "the page's function failed"
 	}
 	return "failed", manifest.Clean(why, maxError, false)
+}
+
+// Failed tells whether a page's result says itself that it is none.
+func Failed(result json.RawMessage) bool {
+	failed, _ := failure(result)
+	return failed
 }
 
 // failure finds a result that says itself that it is none.
@@ -317,6 +332,25 @@ func (j *Journal) find(id string) (DetailedCall, bool) {
 		return DetailedCall{}, false
 	}
 	return at.Value.(*entry).detailsLocked(), true
+}
+
+// names are what a log calls a call by.
+func (j *Journal) names(id string) (attrs []any) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	at := j.byID[id]
+	if at == nil {
+		return nil
+	}
+	e := at.Value.(*entry)
+	attrs = []any{"connection", e.call.Connection}
+	if e.call.Session != "" {
+		attrs = append(attrs, "session", e.call.Session)
+	}
+	if e.sent != "" {
+		attrs = append(attrs, "call", e.sent)
+	}
+	return attrs
 }
 
 func (e *entry) detailsLocked() DetailedCall {

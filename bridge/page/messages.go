@@ -43,9 +43,9 @@ func (s *socket) complain(f frame, err error) {
 func (s *socket) warn(what string, args ...any) {
 	switch s.logged++; {
 	case s.logged <= maxLogged:
-		s.h.log.Warn(what, append(args, "connection", s.link.ID(), "origin", clip(s.origin))...)
+		s.log().Warn(what, append(args, "origin", clip(s.origin))...)
 	case s.logged == maxLogged+1:
-		s.h.log.Warn("further refusals of this page are not logged", "connection", s.link.ID(), "origin", clip(s.origin))
+		s.log().Warn("further refusals of this page are not logged", "origin", clip(s.origin))
 	}
 }
 
@@ -58,23 +58,23 @@ func (s *socket) handle(f frame, data []byte) error {
 		if err != nil {
 			return s.badAnswer(id, err)
 		}
-		return s.count(s.link.Answer(id, a))
+		return s.count(id, s.link.Answer(id, a))
 	case "progress":
 		id, p, err := f.progress()
 		if err != nil {
 			return err
 		}
-		return s.count(s.link.Say(id, tenant.Event{Progress: &p}))
+		return s.count(id, s.link.Say(id, tenant.Event{Progress: &p}))
 	case "log":
 		id, l, err := f.log()
 		if err != nil {
 			return err
 		}
 		if id == "" {
-			s.h.log.Debug("page log", "connection", s.link.ID(), "level", l.Level, "data", manifest.Clean(string(l.Data), maxNote, false))
+			s.log().Debug("page log", "page_level", l.Level, "data", manifest.Clean(string(l.Data), maxNote, false))
 			return nil
 		}
-		return s.count(s.link.Say(id, tenant.Event{Log: &l}))
+		return s.count(id, s.link.Say(id, tenant.Event{Log: &l}))
 	case "ask":
 		return s.ask(f)
 	case "resource_updated":
@@ -98,10 +98,10 @@ func (s *socket) handle(f frame, data []byte) error {
 
 // count passes an answer to a foreign call on as an error. A late one is
 // ordinary, since a cancellation and an answer may cross: it is only counted.
-func (s *socket) count(err error) error {
+func (s *socket) count(call string, err error) error {
 	if errors.Is(err, tenant.ErrLateAnswer) {
 		s.h.refused.Add(1)
-		s.h.log.Debug("late answer dropped", "connection", s.link.ID())
+		s.log().Debug("late answer dropped", "call", clip(call))
 		return nil
 	}
 	return err
@@ -128,10 +128,11 @@ func (s *socket) register(data []byte) error {
 	if err != nil {
 		return err
 	}
+	s.joined()
 	for _, p := range m.Problems {
 		s.warn("page "+cmp.Or(p.Kind, "tool")+" refused", "name", p.Name, "index", p.Index, "reason", p.Reason)
 	}
-	s.h.log.Info("page registered", "connection", s.link.ID(), "prefix", reg.Prefix, "tools", len(m.Tools), "prompts", len(m.Prompts), "resources", len(m.Resources), "pending", reg.Pending)
+	s.log().Info("page registered", "prefix", reg.Prefix, "tools", len(m.Tools), "prompts", len(m.Prompts), "resources", len(m.Resources), "pending", reg.Pending)
 	s.tellRegistered(reg)
 	s.link.Watched()
 	return nil
@@ -160,7 +161,7 @@ func (s *socket) rename(f frame) error {
 	if err != nil {
 		return err
 	}
-	s.h.log.Info("page renamed", "connection", s.link.ID(), "prefix", reg.Prefix)
+	s.log().Info("page renamed", "prefix", reg.Prefix)
 	s.tellRegistered(reg)
 	return nil
 }
@@ -199,5 +200,5 @@ func (s *socket) ask(f frame) error {
 	if err != nil && id != "" {
 		s.Answer(id, tenant.Answer{Err: &tenant.PageError{Message: err.Error()}})
 	}
-	return s.count(err)
+	return s.count(callID, err)
 }

@@ -11,6 +11,7 @@ package page
 import (
 	"bufio"
 	"context"
+	"fmt"
 	"log/slog"
 	"maps"
 	"net"
@@ -75,6 +76,7 @@ type Handler struct {
 	opts     Options
 	log      *slog.Logger
 	refused  atomic.Int64 // frames that were answered with an error, or dropped
+	counts   counts
 	sockets  sync.WaitGroup
 	refusals chan struct{} // one entry for each socket that is being refused
 
@@ -116,6 +118,7 @@ func (h *Handler) Refused() int64 { return h.refused.Load() }
 // reason but not a refused handshake.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !h.enter() {
+		h.counts.refuse(stoppingRefusal)
 		http.Error(w, tenant.ErrStopping.Error(), http.StatusServiceUnavailable)
 		return
 	}
@@ -125,6 +128,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	connect := tenant.ParseConnect(q.Get("tenant"))
 	known := h.registry.Knows(connect)
 	if !known && len(h.refusals) == cap(h.refusals) {
+		h.counts.refuse(busyRefusal)
 		h.log.Warn("page refused: too many connect strings that name nothing", "origin", clip(origin))
 		http.Error(w, "too many connections with a connect string that names nothing", http.StatusServiceUnavailable)
 		return
@@ -133,6 +137,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	// join; where a name is enough, the registry holds foreign origins back.
 	ws, err := websocket.Accept(lean{w}, r, &websocket.AcceptOptions{InsecureSkipVerify: true, CompressionMode: websocket.CompressionDisabled})
 	if err != nil {
+		h.counts.refuse(handshakeRefusal)
 		h.log.Warn("page refused", "origin", clip(origin), "err", err) // Accept has answered
 		return
 	}
@@ -154,7 +159,7 @@ func (s *socket) serve(connect tenant.Connect, j tenant.Joining) {
 	defer s.wait()
 	defer func() { // nothing that a page says may end more than its socket
 		if p := recover(); p != nil {
-			h.log.Error("panic in a page's message", "origin", clip(s.origin), "panic", p, "stack", string(debug.Stack()))
+			s.log().Error("panic in a page's message", "origin", clip(s.origin), "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
 			s.close(closing{websocket.StatusInternalError, "internal error; see jsbridge's log"})
 		}
 		if s.link != nil {
@@ -167,7 +172,8 @@ func (s *socket) serve(connect tenant.Connect, j tenant.Joining) {
 		return
 	}
 	s.link = link
-	h.log.Info("page connected", "connection", link.ID(), "origin", clip(s.origin))
+	s.joined()
+	s.log().Info("page connected", "origin", clip(s.origin))
 	s.greet(connect)
 	s.read()
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -27,6 +28,7 @@ type socket struct {
 	origin string
 	v1     bool // speaks version 1, not just the older subset
 	link   *tenant.Link
+	id     atomic.Pointer[string] // link's, for the log; nil before it is there
 
 	logged int // refusals that were logged; of the reader alone
 
@@ -43,6 +45,7 @@ type socket struct {
 	ended   bool        // the reader has ended: no goroutine begins any more
 	pinger  *time.Timer // runs until ended
 	missed  int         // pings in a row; of the pinger alone
+	overdue *time.Timer // ends the socket; of the writer alone
 	workers sync.WaitGroup
 }
 
@@ -67,6 +70,22 @@ func (s *socket) wait() {
 	s.mu.Unlock()
 	s.workers.Wait()
 	_ = s.ws.CloseNow()
+}
+
+// joined notes the connection's id: the link's may not be asked by whoever calls
+// the transport, and changes when an older script's page is adopted.
+func (s *socket) joined() {
+	if id := s.link.ID(); s.id.Load() == nil || *s.id.Load() != id {
+		s.id.Store(&id)
+	}
+}
+
+// log is for lines about this page.
+func (s *socket) log() *slog.Logger {
+	if id := s.id.Load(); id != nil {
+		return s.h.log.With("connection", *id)
+	}
+	return s.h.log
 }
 
 // close asks for the socket's end; the first reason counts. It does not wait.
@@ -113,7 +132,7 @@ func (s *socket) send(msg []byte) error {
 func (s *socket) sendJSON(v any) {
 	b, err := json.Marshal(v)
 	if err != nil {
-		s.h.log.Error("encoding a message failed", "err", err)
+		s.log().Error("encoding a message failed", "err", err)
 		return
 	}
 	_ = s.send(b) // an overflow has ended the socket and says so there
@@ -149,14 +168,23 @@ func (s *socket) write() {
 		case msg == nil:
 			return
 		}
-		ctx, cancel := context.WithTimeout(context.Background(), s.h.opts.WriteTimeout)
-		err := s.ws.Write(ctx, websocket.MessageText, msg)
-		cancel()
-		if err != nil {
+		if err := s.put(msg); err != nil {
 			_ = s.ws.CloseNow()
 			return
 		}
 	}
+}
+
+// put writes one message. A context with a deadline for each would cost more than the
+// writing.
+func (s *socket) put(msg []byte) error {
+	if s.overdue == nil {
+		s.overdue = time.AfterFunc(s.h.opts.WriteTimeout, func() { _ = s.ws.CloseNow() })
+	} else {
+		s.overdue.Reset(s.h.opts.WriteTimeout)
+	}
+	defer s.overdue.Stop()
+	return s.ws.Write(context.Background(), websocket.MessageText, msg)
 }
 
 // next is what the writer does next: sends a message, closes, or ends.
@@ -221,6 +249,7 @@ func (s *socket) ping() {
 // turnAway ends the socket of a page that may not join, with a reason that it
 // can read. Anybody may ask for that, so few are given the time at once.
 func (s *socket) turnAway(c closing) {
+	s.h.counts.refuse(refusalFor(c.code))
 	s.h.log.Warn("page refused", "origin", clip(s.origin), "reason", c.reason)
 	select {
 	case s.h.refusals <- struct{}{}:
@@ -265,7 +294,7 @@ func (s *socket) read() {
 // refuse ends the socket of a peer that speaks another protocol.
 func (s *socket) refuse(c closing) {
 	s.h.refused.Add(1)
-	s.h.log.Warn("page refused", "connection", s.link.ID(), "origin", clip(s.origin), "reason", c.reason)
+	s.log().Warn("page refused", "origin", clip(s.origin), "reason", c.reason)
 	s.link.Closed(tenant.Departure{})
 	s.close(c)
 }
@@ -279,18 +308,19 @@ func (s *socket) departure(err error) tenant.Departure {
 	if errors.Is(err, websocket.ErrMessageTooBig) {
 		code = websocket.StatusMessageTooBig
 		s.h.refused.Add(1)
-		s.h.log.Warn("page refused: a frame was too large (--max-frame)", "connection", s.link.ID(), "limit", s.h.opts.MaxFrame)
+		s.log().Warn("page refused: a frame was too large (--max-frame)", "limit", s.h.opts.MaxFrame)
 	}
 	if code == -1 {
 		code = websocket.StatusAbnormalClosure // no close frame came
 	}
+	s.h.counts.close(code)
 	d := tenant.Departure{MayReturn: mayReturn(code)}
 	var ce websocket.CloseError
 	if code == codePageHide && errors.As(err, &ce) {
 		d.Seen, d.SeenKnown = strings.CutPrefix(ce.Reason, "pagehide ")
 		d.Seen = strings.TrimPrefix(d.Seen, "-")
 	}
-	s.h.log.Info("page disconnected", "connection", s.link.ID(), "code", int(code))
+	s.log().Info("page disconnected", "code", int(code))
 	return d
 }
 
@@ -301,7 +331,7 @@ func (s *socket) greet(connect tenant.Connect) {
 	s.greeted = true
 	pending := s.link.Pending()
 	if pending {
-		s.h.log.Warn("page waits for approval of its origin: allow it with jsbridge allow, --allow-origin or the dashboard", "connection", s.link.ID(), "origin", clip(s.origin))
+		s.log().Warn("page waits for approval of its origin: allow it with jsbridge allow, --allow-origin or the dashboard", "origin", clip(s.origin))
 	}
 	if !s.v1 {
 		s.sendJSON(initMsg{Type: "init", ResolvedName: connect.Name})
@@ -371,7 +401,7 @@ func (s *socket) Approved(reg *tenant.Registration) {
 	if !s.greeted { // the welcome will say it
 		return
 	}
-	s.h.log.Info("page approved", "origin", clip(s.origin))
+	s.log().Info("page approved", "origin", clip(s.origin))
 	s.ws.SetReadLimit(s.h.opts.MaxFrame)
 	if s.v1 {
 		s.sendJSON(approvedMsg{"approved"})

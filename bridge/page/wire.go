@@ -3,13 +3,14 @@ package page
 import (
 	"bytes"
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
 	"strconv"
 	"time"
 	"unicode/utf8"
+
+	"github.com/segmentio/encoding/json"
 
 	"jsbridge/manifest"
 	"jsbridge/tenant"
@@ -36,12 +37,20 @@ func decodeFrame(data []byte) (frame, error) {
 	if b := bytes.TrimLeft(data, " \t\r\n"); len(b) == 0 || b[0] != '{' {
 		return frame{}, errNotObject
 	}
-	var f frame
-	if err := json.Unmarshal(data, &f.fields); err != nil {
+	if manifest.DeeperThan(data, maxFrameDepth) {
+		return frame{}, errNotObject
+	}
+	f := frame{fields: make(map[string]json.RawMessage, 8)} // the decoder's own would be large
+	// The frame is nobody else's: what it holds need not be copied.
+	if rest, err := json.Parse(data, &f.fields, json.ZeroCopy); err != nil || len(rest) > 0 {
 		return frame{}, errNotObject
 	}
 	return f, f.text("type", &f.typ)
 }
+
+// maxFrameDepth is how deep a frame may nest, as encoding/json has it: its decoder
+// here has no limit.
+const maxFrameDepth = 10_000
 
 // text reads a required text field.
 func (f frame) text(name string, into *string) error {
@@ -49,7 +58,14 @@ func (f frame) text(name string, into *string) error {
 	if !ok {
 		return fmt.Errorf("%s: the field %q is missing", f.label(), name)
 	}
-	if !isText(raw) || json.Unmarshal(raw, into) != nil {
+	if !isText(raw) {
+		return fmt.Errorf("%s: the field %q must be text", f.label(), name)
+	}
+	if bytes.IndexByte(raw, '\\') < 0 { // it stands for itself
+		*into = string(raw[1 : len(raw)-1])
+		return nil
+	}
+	if json.Unmarshal(raw, into) != nil {
 		return fmt.Errorf("%s: the field %q must be text", f.label(), name)
 	}
 	return nil
@@ -248,12 +264,6 @@ type errorMsg struct {
 	Of      string `json:"of,omitempty"`
 }
 
-type agentMsg struct {
-	Name         string          `json:"name"`
-	Version      string          `json:"version"`
-	Capabilities json.RawMessage `json:"capabilities,omitempty"`
-}
-
 // encodeCall writes a call frame around the arguments, which pass untouched.
 func encodeCall(c tenant.CallFrame, v1 bool) []byte {
 	b := make([]byte, 0, len(c.Args)+len(c.Tool)+len(c.Agent.Name)+len(c.Agent.Capabilities)+len(c.Retry.Responses)+len(c.Retry.State)+256)
@@ -275,8 +285,15 @@ func encodeCall(c tenant.CallFrame, v1 bool) []byte {
 		b = strconv.AppendInt(b, max(c.Timeout, time.Millisecond).Milliseconds(), 10)
 		b = append(b, `,"progress":`...)
 		b = strconv.AppendBool(b, c.Progress)
-		b = append(b, `,"agent":`...)
-		b = appendJSON(b, agentMsg(c.Agent))
+		b = append(b, `,"agent":{"name":`...)
+		b = appendJSON(b, c.Agent.Name)
+		b = append(b, `,"version":`...)
+		b = appendJSON(b, c.Agent.Version)
+		if len(c.Agent.Capabilities) > 0 {
+			b = append(b, `,"capabilities":`...)
+			b = append(b, c.Agent.Capabilities...)
+		}
+		b = append(b, '}')
 		if c.Retry.Responses != nil {
 			b = append(b, `,"inputResponses":`...)
 			b = append(b, c.Retry.Responses...)
@@ -289,10 +306,4 @@ func encodeCall(c tenant.CallFrame, v1 bool) []byte {
 	return append(b, '}')
 }
 
-func appendJSON(b []byte, v any) []byte {
-	enc, err := json.Marshal(v)
-	if err != nil { // only texts and structs of texts come here
-		return append(b, "null"...)
-	}
-	return append(b, enc...)
-}
+func appendJSON[T ~string](b []byte, text T) []byte { return json.AppendEscape(b, string(text), 0) }

@@ -40,7 +40,7 @@ now and for the time to come. Pages on this machine (localhost) need no approval
 			if err != nil {
 				return err
 			}
-			log, err := newLogger(c.ErrOrStderr(), "warn")
+			log, err := newLogger(c.ErrOrStderr(), "warn", "text")
 			if err != nil {
 				return err
 			}

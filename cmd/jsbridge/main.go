@@ -19,12 +19,6 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// heapFloor is how much heap there is before garbage is collected for the first
-// time. The SDK allocates about 190 KB a call, so that Go's own floor of 4 MB
-// means a collection every twenty calls; this one costs address space, and up to
-// as much memory under load, but a large heap none in proportion as GOGC would.
-const heapFloor = 32 << 20
-
 func main() {
 	floor := make([]byte, heapFloor) // never touched, so it takes no memory
 	code := start()
@@ -141,13 +135,20 @@ func fromEnv(c *cobra.Command, env func(string) (string, bool)) error {
 	return nil
 }
 
-// newLogger writes to stderr, as every log line does.
-func newLogger(w io.Writer, level string) (*slog.Logger, error) {
+// newLogger writes to stderr, as every log line does, in the format text or json.
+func newLogger(w io.Writer, level, format string) (*slog.Logger, error) {
 	var l slog.Level
 	if err := l.UnmarshalText([]byte(level)); err != nil {
 		return nil, usageError{fmt.Errorf("--log-level: %q is none of debug, info, warn, error", level)}
 	}
-	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: l})), nil
+	opts := &slog.HandlerOptions{Level: l}
+	switch format {
+	case "text":
+		return slog.New(slog.NewTextHandler(w, opts)), nil
+	case "json":
+		return slog.New(slog.NewJSONHandler(w, opts)), nil
+	}
+	return nil, usageError{fmt.Errorf("--log-format: %q is neither text nor json", format)}
 }
 
 // buildVersion is what the Go toolchain stamped into the binary.

@@ -47,6 +47,8 @@ func TestUsage(t *testing.T) {
 		{"--max-tools 0", nil, 2, "--max-tools must be more than 0"},
 		{"--max-name 10", nil, 1, "--max-name"},
 		{"--log-level loud", nil, 2, "loud"},
+		{"--log-format xml", nil, 2, "neither text nor json"},
+		{"", []string{"JSBRIDGE_LOG_FORMAT", "xml"}, 2, "neither text nor json"},
 		{"--host 0.0.0.0", nil, 1, "--token"},
 		{"", []string{"JSBRIDGE_PORT", "x"}, 2, "JSBRIDGE_PORT"},
 		{"", []string{"PORT", "70000"}, 2, "65535"},
@@ -67,11 +69,17 @@ func TestUsage(t *testing.T) {
 // started runs a command and gives the first address it prints.
 func started(t *testing.T, env func(string) (string, bool), args ...string) (url string, stop func() int) {
 	t.Helper()
+	return startedWith(t, io.Discard, env, args...)
+}
+
+// startedWith is started for a command whose stderr matters.
+func startedWith(t *testing.T, stderr io.Writer, env func(string) (string, bool), args ...string) (url string, stop func() int) {
+	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	r, w := io.Pipe()
 	code := make(chan int, 1)
 	go func() {
-		code <- run(ctx, args, env, w, io.Discard)
+		code <- run(ctx, args, env, w, stderr)
 		w.Close()
 	}()
 	lines := bufio.NewScanner(r)

@@ -22,13 +22,13 @@ import (
 // configure.
 func serveCommand() *cobra.Command {
 	opts := bridge.Options{Version: buildVersion()}
-	var level, pageCode string
+	var level, format, pageCode string
 	c := &cobra.Command{
 		Use:   "serve",
 		Short: "serves pages and MCP clients (the default)",
 		Args:  noArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			log, err := newLogger(c.ErrOrStderr(), level)
+			log, err := newLogger(c.ErrOrStderr(), level, format)
 			if err != nil {
 				return err
 			}
@@ -42,6 +42,7 @@ func serveCommand() *cobra.Command {
 				return err
 			}
 			s.Start()
+			go giveBack(c.Context())
 			if err := greet(c.OutOrStdout(), s.Port()); err != nil {
 				return err
 			}
@@ -64,7 +65,8 @@ func serveCommand() *cobra.Command {
 	stateFlag(f, &opts.State)
 	f.BoolVar(&opts.Metrics, "metrics", false, "serves /metrics for Prometheus")
 	f.BoolVar(&opts.Debug, "debug", false, "serves Go's profiles under /debug/pprof/, to programs on this machine")
-	f.StringVar(&level, "log-level", "info", "debug, info, warn or error")
+	f.StringVar(&level, "log-level", "info", "debug, info, warn or error; debug has a line for each call's begin and end")
+	f.StringVar(&format, "log-format", "text", "text, or json: one object a line")
 	f.DurationVar(&opts.Tenant.CallTimeout, "call-timeout", tenant.DefaultCallTimeout, "limit of a call whose tool sets no timeoutMs")
 	f.DurationVar(&opts.Agent.AskTimeout, "ask-timeout", agent.DefaultAskTimeout, "how long a page's question to the agent's user or model may stay unanswered")
 	f.DurationVar(&opts.Tenant.ReconnectGrace, "reconnect-grace", tenant.DefaultReconnectGrace, "how long a page that lost its connection keeps its place")
@@ -84,6 +86,8 @@ func serveCommand() *cobra.Command {
 	f.IntVar(&opts.Agent.MaxSessions, "max-sessions", agent.DefaultMaxSessions, "most MCP sessions")
 	f.IntVar(&opts.Agent.MaxResult, "max-result", agent.DefaultMaxResult, "longest result given to a client, in bytes; more is cut with a note")
 	f.Int64Var(&opts.Agent.MaxBody, "max-body", agent.DefaultMaxBody, "largest request of an MCP client, in bytes")
+	f.BoolVar(&opts.Agent.NoShortcut, "no-shortcut", false, "has the MCP SDK answer every call, for comparison")
+	_ = f.MarkHidden("no-shortcut") // fails for unknown flags only
 	c.PreRunE = func(*cobra.Command, []string) error {
 		positive := map[string]int64{
 			"--max-tenants": int64(opts.Tenant.MaxTenants), "--max-pages": int64(opts.Tenant.MaxPages), "--max-calls": int64(opts.Tenant.MaxCallsPerPage),

@@ -17,28 +17,51 @@ func TestMain(m *testing.M) {
 	if role := os.Getenv(roleVariable); role != "" {
 		os.Exit(play(role, os.Args[1:]))
 	}
+	if os.Getenv(fakePeerVariable) != "" {
+		fmt.Fprintln(os.Stderr, serveFakePeer())
+		os.Exit(1)
+	}
 	os.Exit(m.Run())
 }
 
 // TestRun is about the answers and the report, never about speed.
 func TestRun(t *testing.T) {
 	if testing.Short() {
-		t.Skip("starts seven processes")
+		t.Skip("starts many processes")
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
-	o := options{duration: 500 * time.Millisecond, rounds: 1, changes: 2, root: rootOptions{sessions: 20, rounds: 3},
-		board: boardOptions{pages: 3, tools: 2, rate: 100, rounds: 1, each: time.Second}}
+	o := options{duration: 300 * time.Millisecond, rounds: 1, inFlight: []int{1, 16}, large: 20_000, largeInFlight: []int{1},
+		changes: 2, listed: 60, starts: 1, memory: memoryOptions{calls: 40, rounds: 1, settle: 300 * time.Millisecond},
+		root:  rootOptions{sessions: 20, rounds: 3},
+		board: boardOptions{pages: 3, tools: 2, rate: 100, rounds: 1, each: 500 * time.Millisecond},
+		peer:  "env " + fakePeerVariable + "=1 '" + self + "'"}
 	res, err := run(ctx, o, t.Output())
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, l := range res.levels {
-		for _, name := range []string{jsbridge, floor, bare} {
-			if s := l.samples[name]; len(s) != 1 || s[0].p50 <= 0 || s[0].p99 < s[0].p50 || s[0].rate <= 0 {
-				t.Errorf("%s, %d in flight: %+v", name, l.inFlight, s)
-			}
+		checkSamples(t, l.label(), l.samples, jsbridge, floor, bare, peer)
+	}
+	if len(res.levels) != 3 {
+		t.Errorf("%d levels", len(res.levels))
+	}
+	checkSamples(t, "a list", res.lists.samples, jsbridge, bare, peer)
+	for _, name := range []string{jsbridge, bare, peer} {
+		if s := res.starts[name]; len(s) != 1 || s[0] <= 0 {
+			t.Errorf("start of %s: %v", name, s)
 		}
+		f := res.memory[name]
+		if runtime.GOOS == "linux" && (len(f) != 1 || f[0].idle <= 1<<20 || f[0].peak < f[0].idle || f[0].settled <= 1<<20 || !f[0].back && f[0].took < o.memory.settle) {
+			t.Errorf("memory of %s: %+v", name, f)
+		}
+	}
+	if len(res.sizes) != 1 || res.sizes[0].bytes <= 1<<20 {
+		t.Errorf("sizes: %+v", res.sizes)
 	}
 	if res.changes.count != 2 || res.changes.median <= 0 {
 		t.Errorf("changes: %+v", res.changes)
@@ -59,14 +82,32 @@ func TestRun(t *testing.T) {
 	if b := res.boards; len(b.with) != 1 || len(b.without) != 1 || b.with[0].p50 <= 0 || b.without[0].p50 <= 0 || b.events < 2 {
 		t.Errorf("dashboards: %+v", b)
 	}
-	var report bytes.Buffer
-	res.write(&report)
-	t.Log("\n" + report.String())
-	for _, want := range []string{": p50 at most 2 x the floor", ": at 16 in flight no less than 0.9 x the bare go-sdk server",
-		"Root connection: a page of 50 tools comes and leaves 3 times, seen by 20 sessions", ": a root connection's change told in under 50 ms",
-		"Dashboards: 3 pages of 2 tools, 100 calls/s"} {
-		if !strings.Contains(report.String(), want) {
+	var text, markdown bytes.Buffer
+	res.report().write(&text)
+	res.report().writeMarkdown(&markdown)
+	t.Log("\n" + text.String())
+	for _, want := range []string{"peer:    fake 7", "p50 at most 1.25 x the floor (1 in flight)", "calls/s, 16 in flight, at least 0.6 x the floor",
+		"calls/s, 16 in flight, at least 0.9 x the bare go-sdk server", "calls/s of 20 kB arguments, 1 in flight, at least 0.8 x the floor", "calls/s / peer",
+		"list of 60 tools at most 1.2 x", "start to first answer at most 60ms", "idle memory at most 25.0 MB", "memory back to idle after 40 calls of 20 kB",
+		"binary at most 20.0 MB (go build)", "Root connection: a page of 50 tools comes and leaves 3 times, seen by 20 sessions",
+		"a root connection's change told in under 50 ms", "Dashboards: 3 pages of 2 tools, 100 calls/s"} {
+		if !strings.Contains(text.String(), want) {
 			t.Errorf("the report lacks %q", want)
+		}
+		if !strings.Contains(markdown.String(), want) {
+			t.Errorf("the report in Markdown lacks %q", want)
+		}
+	}
+}
+
+func checkSamples(t *testing.T, what string, samples map[string][]sample, names ...string) {
+	t.Helper()
+	if len(samples) != len(names) {
+		t.Errorf("%s: measured %d targets, want %d", what, len(samples), len(names))
+	}
+	for _, name := range names {
+		if s := samples[name]; len(s) != 1 || s[0].p50 <= 0 || s[0].p99 < s[0].p50 || s[0].rate <= 0 {
+			t.Errorf("%s of %s: %+v", what, name, s)
 		}
 	}
 }
@@ -106,7 +147,7 @@ func TestRunEnds(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a process")
 	}
-	c := newCrew(context.Background())
+	c := newCrew(context.Background(), t.TempDir())
 	defer c.stop()
 	if _, err := c.start("nobody", "", "no such role"); err != nil {
 		t.Fatal(err)

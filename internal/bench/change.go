@@ -52,7 +52,7 @@ func measureChanges(ctx context.Context, t *target, count int) (changes, error) 
 			return changes{}, errors.New("the session was told of a change that was none")
 		}
 		begun := time.Now()
-		if _, err := io.WriteString(t.page.in, "\n"); err != nil {
+		if _, err := io.WriteString(t.pages[0].in, "\n"); err != nil {
 			return changes{}, err
 		}
 		timer := time.NewTimer(patience)

@@ -24,6 +24,8 @@ const protocolVersion = "2025-11-25"
 type endpoint struct {
 	host    string // localhost:port
 	session string // "" before initialize, and for the floor always
+	version string // of the protocol, as the server answered; "" likewise
+	server  string // name and version, likewise
 }
 
 // A connection carries one request at a time and is kept alive between them. It
@@ -44,8 +46,11 @@ func (e endpoint) dial(ctx context.Context) (*connection, error) {
 		return nil, err
 	}
 	conn, err := d.DialContext(ctx, "tcp", net.JoinHostPort("127.0.0.1", port))
-	if err != nil {
-		return nil, err
+	if err != nil { // a peer may listen on the other one alone
+		var err6 error
+		if conn, err6 = d.DialContext(ctx, "tcp", net.JoinHostPort("::1", port)); err6 != nil {
+			return nil, err
+		}
 	}
 	c := &connection{endpoint: e, conn: conn, in: bufio.NewReader(conn)}
 	c.stop = context.AfterFunc(ctx, func() { _ = conn.Close() })
@@ -67,7 +72,8 @@ func (c *connection) request(method, accept string, body []byte) (*http.Response
 	if c.session != "" {
 		b = append(b, "\r\nMcp-Session-Id: "...)
 		b = append(b, c.session...)
-		b = append(b, "\r\nMcp-Protocol-Version: "+protocolVersion...)
+		b = append(b, "\r\nMcp-Protocol-Version: "...)
+		b = append(b, c.version...)
 	}
 	b = append(b, "\r\nContent-Length: "...)
 	b = strconv.AppendInt(b, int64(len(body)), 10)
@@ -172,17 +178,34 @@ func (e *endpoint) initialize(ctx context.Context) error {
 	}
 	defer c.close()
 	_ = c.conn.SetDeadline(time.Now().Add(patience))
-	_, header, err := c.post([]byte(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"` + protocolVersion +
+	if err := c.greet(); err != nil {
+		return err
+	}
+	*e = c.endpoint
+	if _, _, err := c.post([]byte(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)); err != nil {
+		return fmt.Errorf("notifications/initialized: %w", err)
+	}
+	return nil
+}
+
+// greet asks for a session and takes it.
+func (c *connection) greet() error {
+	answer, header, err := c.post([]byte(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"` + protocolVersion +
 		`","capabilities":{},"clientInfo":{"name":"bench","version":"1"}}}`))
 	if err != nil {
 		return fmt.Errorf("initialize: %w", err)
 	}
-	if e.session = header.Get("Mcp-Session-Id"); e.session == "" {
+	var result struct {
+		ProtocolVersion string
+		ServerInfo      struct{ Name, Version string }
+	}
+	if err := decodeAnswer(answer, 1, &result); err != nil {
+		return fmt.Errorf("initialize: %w", err)
+	}
+	if c.session = header.Get("Mcp-Session-Id"); c.session == "" {
 		return errors.New("initialize: the answer names no session")
 	}
-	c.session = e.session
-	if _, _, err := c.post([]byte(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)); err != nil {
-		return fmt.Errorf("notifications/initialized: %w", err)
-	}
+	c.version = result.ProtocolVersion
+	c.server = strings.TrimSpace(result.ServerInfo.Name + " " + result.ServerInfo.Version)
 	return nil
 }

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"text/tabwriter"
 	"time"
 
 	"github.com/coder/websocket"
@@ -242,20 +241,17 @@ func pacedCaller(ctx context.Context, at endpoint, o boardOptions, number int, d
 	return nil
 }
 
-func (r *results) writeBoards(w io.Writer) {
+func (r *results) boardTable() table {
 	o, b := r.options.board, r.boards
-	fmt.Fprintf(w, "Dashboards: %d pages of %d tools, %d calls/s by %d callers, %d × %s\n", o.pages, o.tools, o.rate, boardCallers, o.rounds, o.each)
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "\tp50 ms\tp99 ms\tcalls/s\tserver CPU µs/call\t")
+	t := table{title: fmt.Sprintf("Dashboards: %d pages of %d tools, %d calls/s by %d callers, %d × %s", o.pages, o.tools, o.rate, boardCallers, o.rounds, o.each),
+		heads: []string{"", "p50 ms", "p99 ms", "calls/s", "server CPU µs/call"}}
 	for _, row := range []struct {
 		name string
 		s    []sample
 	}{{boardNone, b.without}, {boardReads, b.with}} {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%.0f\t%.0f\t\n", row.name,
-			spread(each(row.s, func(s sample) float64 { return 1000 * s.p50.Seconds() })), spread(each(row.s, func(s sample) float64 { return 1000 * s.p99.Seconds() })),
-			median(each(row.s, sample.perSecond)), median(each(row.s, func(s sample) float64 { return float64(s.cpu) }))/float64(time.Microsecond))
+		t.row(row.name, spread(each(row.s, func(s sample) float64 { return milliseconds(s.p50) })), spread(each(row.s, func(s sample) float64 { return milliseconds(s.p99) })),
+			fmt.Sprintf("%.0f", median(each(row.s, sample.perSecond))), fmt.Sprintf("%.0f", median(each(row.s, func(s sample) float64 { return float64(s.cpu) }))/float64(time.Microsecond)))
 	}
-	_ = t.Flush()
-	fmt.Fprintf(w, "Times: median (least to greatest) of the rounds, from when a call was due. The dashboard that reads was told %d events, %s MB.\n\n",
-		b.events, mb(int64(b.bytes)))
+	t.note("Times: median (least to greatest) of the rounds, from when a call was due. The dashboard that reads was told %d events, %s MB.", b.events, mb(int64(b.bytes)))
+	return t
 }

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -25,12 +27,17 @@ func describeMachine() string {
 	if release, err := os.ReadFile("/proc/sys/kernel/osrelease"); err == nil {
 		kernel = " " + strings.TrimSpace(string(release))
 	}
-	return fmt.Sprintf("%s, GOMAXPROCS %d, %s, %s/%s%s, load average %s before",
-		cpu, runtime.GOMAXPROCS(0), runtime.Version(), runtime.GOOS, runtime.GOARCH, kernel, loadAverage())
+	return fmt.Sprintf("%s, GOMAXPROCS %d, %s, %s/%s%s",
+		cpu, runtime.GOMAXPROCS(0), runtime.Version(), runtime.GOOS, runtime.GOARCH, kernel)
 }
 
-// loadAverage is that of the last minute: above the number of processors before
-// the run, others were at work.
+// busy tells whether others were at work before the run, which then says little.
+func busy(loadBefore string) bool {
+	load, err := strconv.ParseFloat(loadBefore, 64)
+	return err == nil && load > float64(runtime.GOMAXPROCS(0))/2
+}
+
+// loadAverage is that of the last minute.
 func loadAverage() string {
 	text, err := os.ReadFile("/proc/loadavg")
 	if err != nil {
@@ -40,9 +47,38 @@ func loadAverage() string {
 	return one
 }
 
-// cpuTime is what a process has used so far, of all its threads; 0 where there
-// is no /proc.
+// family is a process and those that it started, as far as /proc tells. A peer's
+// server may be a child of its launcher.
+func family(pid int) []int {
+	all := []int{pid}
+	for i := 0; i < len(all); i++ {
+		lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", all[i])) // by the thread that started them
+		for _, list := range lists {
+			text, err := os.ReadFile(list)
+			if err != nil {
+				continue // it has ended
+			}
+			for child := range strings.FieldsSeq(string(text)) {
+				if n, err := strconv.Atoi(child); err == nil && !slices.Contains(all, n) {
+					all = append(all, n)
+				}
+			}
+		}
+	}
+	return all
+}
+
+// cpuTime is what a process and those that it started have used so far, of all
+// their threads; 0 where there is no /proc.
 func cpuTime(pid int) time.Duration {
+	var sum time.Duration
+	for _, p := range family(pid) {
+		sum += ownCPUTime(p)
+	}
+	return sum
+}
+
+func ownCPUTime(pid int) time.Duration {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return 0
@@ -62,15 +98,28 @@ func cpuTime(pid int) time.Duration {
 	return time.Duration(user+system) * (time.Second / 100)
 }
 
-// residentMemory is what a process has in memory, in bytes; 0 where there is no
-// /proc.
-func residentMemory(pid int) int64 {
+// residentMemory is what a process and those that it started have in memory, in
+// bytes; 0 where there is no /proc.
+func residentMemory(pid int) int64 { return memoryOf(pid, "VmRSS:") }
+
+// peakMemory is the most that each of them has had.
+func peakMemory(pid int) int64 { return memoryOf(pid, "VmHWM:") }
+
+func memoryOf(pid int, field string) int64 {
+	var sum int64
+	for _, p := range family(pid) {
+		sum += ownMemory(p, field)
+	}
+	return sum
+}
+
+func ownMemory(pid int, field string) int64 {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
 		return 0
 	}
 	for line := range strings.Lines(string(status)) {
-		if size, ok := strings.CutPrefix(line, "VmRSS:"); ok {
+		if size, ok := strings.CutPrefix(line, field); ok {
 			kilobytes, err := strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(size), "kB")), 10, 64)
 			if err != nil {
 				return 0

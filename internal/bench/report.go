@@ -2,69 +2,182 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"slices"
-	"text/tabwriter"
 	"time"
-)
-
-// The targets.
-const (
-	maxLatency   = 2.0 // p50 against the floor, one call at a time
-	minRate      = 0.9 // calls/s against bare
-	minRateCalls = 16  // in flight, for minRate
-
-	maxTellingMS = 50.0 // median over the sessions, of a root connection's change
-	maxGrowth    = 1.1  // of memory, from a fifth of the rounds to all
-	// Fewer rounds show nothing but a heap that has not found its size.
-	minGrowthRounds = 50
 )
 
 // level is everything measured with one number of callers.
 type level struct {
 	inFlight int
+	bytes    int                 // of the arguments; 0: short ones
 	samples  map[string][]sample // by target, one per round
 }
 
+func (l level) size() string {
+	if l.bytes == 0 {
+		return "short"
+	}
+	return kilobytes(l.bytes)
+}
+
+func (l level) label() string { return fmt.Sprintf("%s calls, %d in flight", l.size(), l.inFlight) }
+
 type results struct {
 	options
-	version, machine, loadAfter string
-	levels                      []level
-	changes                     changes
-	roots                       *roots  // nil: left out
-	boards                      *boards // likewise
+	date                  time.Time
+	version, machine      string
+	loadBefore, loadAfter string // of the machine
+	peerName              string // as it says itself
+	levels                []level
+	changes               changes
+	lists                 *lists // nil: left out
+	starts                map[string][]time.Duration
+	memory                map[string][]footprint // nil: left out, or not known
+	sizes                 []size
+	roots                 *roots  // nil: left out
+	boards                *boards // likewise
 }
 
-func (r *results) write(w io.Writer) {
-	if r.onlyBoard {
-		fmt.Fprintf(w, "machine: %s, %s after\nserver:  %s\n\n", r.machine, r.loadAfter, r.version)
-		r.writeBoards(w)
-		return
+func (r *results) report() *report {
+	rep := &report{facts: []string{
+		"date:    " + r.date.Format(time.DateOnly),
+		fmt.Sprintf("machine: %s, load average %s before, %s after", r.machine, r.loadBefore, r.loadAfter),
+		"server:  " + r.version,
+	}}
+	if busy(r.loadBefore) {
+		rep.facts = append(rep.facts, "BUSY:    others were at work on this machine: these figures, ratios included, say little")
 	}
-	fmt.Fprintf(w, "tools/call of a page's echo, in one session: median of %d × %s\n\n", r.rounds, r.duration)
-	fmt.Fprintf(w, "machine: %s, %s after\nserver:  %s\n", r.machine, r.loadAfter, r.version)
-	// Most of what separates the two under load, so it belongs next to the figures.
-	fmt.Fprint(w, "memory:  jsbridge collects garbage from 32 MB of heap on; bare and floor have Go's default\n\n")
-	r.writeFigures(w)
-	fmt.Fprintln(w, "\nRatios, of the figures of one round: median (least to greatest)")
-	r.writeRatios(w)
-	fmt.Fprintf(w, "\nTool list changed, until the session is told: median %s, greatest %s ms (%d changes)\n\n",
-		ms(r.changes.median), ms(r.changes.max), r.changes.count)
+	if r.onlyBoard {
+		rep.tables = append(rep.tables, r.boardTable())
+		return rep
+	}
+	if r.peer != "" {
+		rep.facts = append(rep.facts, "peer:    "+r.peerName)
+	}
+	rep.facts = append(rep.facts,
+		fmt.Sprintf("rounds:  %d, of %s where it is about speed; figures are medians of the rounds", r.rounds, r.duration),
+		// Most of what separates the two under load, so it belongs next to the figures.
+		"memory:  jsbridge collects garbage from 8 MB of heap on; bare and floor have Go's default")
+	rep.tables = append(rep.tables, r.callTable(), r.ratioTable())
+	if r.lists != nil {
+		rep.tables = append(rep.tables, r.listTable())
+	}
+	if len(r.starts) > 0 {
+		rep.tables = append(rep.tables, r.startTable())
+	}
+	if len(r.memory) > 0 {
+		rep.tables = append(rep.tables, r.memoryTable())
+	}
+	if len(r.sizes) > 0 {
+		rep.tables = append(rep.tables, r.sizeTable())
+	}
 	if r.roots != nil {
-		r.writeRoots(w)
+		rep.tables = append(rep.tables, r.rootTable())
 	}
 	if r.boards != nil {
-		r.writeBoards(w)
+		rep.tables = append(rep.tables, r.boardTable())
 	}
-	r.writeTargets(w)
+	rep.verdicts = r.verdicts()
+	return rep
 }
 
-func (r *results) writeRoots(w io.Writer) {
+// names are the targets in the order of the report.
+func names[T any](of map[string][]T) []string {
+	return slices.DeleteFunc([]string{floor, bare, jsbridge, peer}, func(name string) bool { return len(of[name]) == 0 })
+}
+
+func (r *results) callTable() table {
+	t := table{title: "tools/call of a page's echo, in one session", heads: []string{"arguments", "in flight", "target", "p50 ms", "p99 ms", "calls/s", "server CPU µs/call"}}
+	for _, l := range r.levels {
+		for _, name := range names(l.samples) {
+			s := l.samples[name]
+			cpu := "-"
+			if v := median(each(s, func(s sample) time.Duration { return s.cpu })); v > 0 {
+				cpu = fmt.Sprintf("%.0f", float64(v)/float64(time.Microsecond))
+			}
+			t.row(l.size(), fmt.Sprint(l.inFlight), name, ms(median(each(s, func(s sample) time.Duration { return s.p50 }))),
+				ms(median(each(s, func(s sample) time.Duration { return s.p99 }))), fmt.Sprintf("%.0f", median(each(s, sample.perSecond))), cpu)
+		}
+	}
+	t.note("Tool list changed, until the session is told: median %s, greatest %s ms (%d changes).", ms(r.changes.median), ms(r.changes.max), r.changes.count)
+	return t
+}
+
+func (r *results) ratioTable() table {
+	t := table{title: "Ratios of jsbridge, of the figures of one round: median (least to greatest)",
+		heads: []string{"arguments", "in flight", "p50 / floor", "calls/s / floor", "calls/s / bare"}}
+	if r.peer != "" {
+		t.heads = append(t.heads, "p50 / peer", "calls/s / peer")
+	}
+	for _, l := range r.levels {
+		cells := []string{l.size(), fmt.Sprint(l.inFlight), spread(ratios(l.samples, floor, sample.latency)),
+			spread(ratios(l.samples, floor, sample.perSecond)), spread(ratios(l.samples, bare, sample.perSecond))}
+		if r.peer != "" {
+			cells = append(cells, spread(ratios(l.samples, peer, sample.latency)), spread(ratios(l.samples, peer, sample.perSecond)))
+		}
+		t.row(cells...)
+	}
+	return t
+}
+
+func (r *results) listTable() table {
+	t := table{title: fmt.Sprintf("tools/list of %d tools, all of it, one reader", r.lists.tools), heads: []string{"target", "p50 ms", "p99 ms", "lists/s", "p50 of jsbridge / this"}}
+	s := r.lists.samples
+	for _, name := range names(s) {
+		ratio := "-"
+		if name != jsbridge {
+			ratio = spread(ratios(s, name, sample.latency))
+		}
+		t.row(name, ms(median(each(s[name], func(s sample) time.Duration { return s.p50 }))), ms(median(each(s[name], func(s sample) time.Duration { return s.p99 }))),
+			fmt.Sprintf("%.0f", median(each(s[name], sample.perSecond))), ratio)
+	}
+	t.note("Jsbridge's list is its own tools and those of %d pages; bare serves the very same list.", listPages)
+	return t
+}
+
+func (r *results) startTable() table {
+	t := table{title: "Start of the process, until it has answered initialize", heads: []string{"target", "ms: median (least to greatest)"}}
+	for _, name := range names(r.starts) {
+		t.row(name, spread(each(r.starts[name], milliseconds)))
+	}
+	t.note("%d starts of each, in turn; the files are in the system's cache.", r.options.starts)
+	return t
+}
+
+func (r *results) memoryTable() table {
+	t := table{title: fmt.Sprintf("Memory (VmRSS) before and after %d calls with %s of arguments, %d in flight", r.options.memory.calls, kilobytes(r.large), memoryCallers),
+		heads: []string{"target", "idle MB", "peak MB", "last call MB", "settled MB", "back to idle", "after s"}}
+	for _, name := range names(r.memory) {
+		f := r.memory[name]
+		took := "-"
+		if v := back(f); len(v) > 0 {
+			took = spread(each(v, func(f footprint) float64 { return f.took.Seconds() }))
+		}
+		t.row(name, mb(median(each(f, func(f footprint) int64 { return f.idle }))), mb(median(each(f, func(f footprint) int64 { return f.peak }))),
+			mb(median(each(f, func(f footprint) int64 { return f.after }))), mb(median(each(f, func(f footprint) int64 { return f.settled }))),
+			fmt.Sprintf("%d of %d", len(back(f)), len(f)), took)
+	}
+	t.note("Idle is with one page and one session. Back is at most %g x idle; settled is what it was then, or after %s. Each round has new processes.", memoryBack, r.options.memory.settle)
+	return t
+}
+
+// back are those that came back to idle.
+func back(f []footprint) []footprint {
+	return slices.DeleteFunc(slices.Clone(f), func(f footprint) bool { return !f.back })
+}
+
+func (r *results) sizeTable() table {
+	t := table{title: "Size of the binary", heads: []string{"built by", "MB"}}
+	for _, s := range r.sizes {
+		t.row(s.built, mb(s.bytes))
+	}
+	return t
+}
+
+func (r *results) rootTable() table {
 	o := r.options.root
-	fmt.Fprintf(w, "Root connection: a page of %d tools comes and leaves %d times, seen by %d sessions with an open stream each\n",
-		rootTools, o.rounds, o.sessions)
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "the page\tms until half the sessions are told\tms until the last is told\tserver CPU ms/change\t")
+	t := table{title: fmt.Sprintf("Root connection: a page of %d tools comes and leaves %d times, seen by %d sessions with an open stream each", rootTools, o.rounds, o.sessions),
+		heads: []string{"the page", "ms until half the sessions are told", "ms until the last is told", "server CPU ms/change"}}
 	for _, row := range []struct {
 		name    string
 		changes []spreading
@@ -73,22 +186,20 @@ func (r *results) writeRoots(w io.Writer) {
 		if v := mean(each(row.changes, spreading.cpuMS)); v > 0 {
 			cpu = fmt.Sprintf("%.0f", v)
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t\n", row.name,
-			spread(each(row.changes, spreading.medianMS)), spread(each(row.changes, spreading.lastMS)), cpu)
+		t.row(row.name, spread(each(row.changes, spreading.medianMS)), spread(each(row.changes, spreading.lastMS)), cpu)
 	}
-	_ = t.Flush()
-	fmt.Fprintln(w, "Times: median (least to greatest) of the changes. Each session was told of each change once. Jsbridge's own wait\n"+
-		"for further changes, 20 ms or more, is part of them, and so is the one process that reads for all sessions.")
+	t.note("Times: median (least to greatest) of the changes. Each session was told of each change once. Jsbridge's own wait")
+	t.note("for further changes, 20 ms or more, is part of them, and so is the one process that reads for all sessions.")
 	if m := r.roots.memory; m[0] > 0 {
-		fmt.Fprintf(w, "Server memory (VmRSS): %s MB before the first round", mb(m[0]))
+		text := fmt.Sprintf("Server memory (VmRSS): %s MB before the first round", mb(m[0]))
 		for _, round := range o.marks() {
-			fmt.Fprintf(w, ", %s after %d", mb(m[round]), round)
+			text += fmt.Sprintf(", %s after %d", mb(m[round]), round)
 		}
-		fmt.Fprintln(w)
+		t.note("%s.", text)
 	} else {
-		fmt.Fprintln(w, "Server memory: not known here, for want of /proc")
+		t.note("Server memory: not known here, for want of /proc.")
 	}
-	fmt.Fprintln(w)
+	return t
 }
 
 // marks are the rounds after which memory is reported: a tenth, a fifth and all.
@@ -106,75 +217,22 @@ func (r *roots) growth(o rootOptions) float64 {
 	return float64(r.memory[o.rounds]) / float64(settled)
 }
 
-func (r *results) writeFigures(w io.Writer) {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "in flight\ttarget\tp50 ms\tp99 ms\tcalls/s\tserver CPU µs/call\t")
-	for _, l := range r.levels {
-		for _, name := range []string{floor, bare, jsbridge} {
-			s := l.samples[name]
-			cpu := "-"
-			if v := each(s, func(s sample) float64 { return float64(s.cpu) }); median(v) > 0 {
-				cpu = fmt.Sprintf("%.0f", median(v)/float64(time.Microsecond))
-			}
-			fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%.0f\t%s\t\n", l.inFlight, name,
-				ms(median(each(s, func(s sample) time.Duration { return s.p50 }))),
-				ms(median(each(s, func(s sample) time.Duration { return s.p99 }))),
-				median(each(s, sample.perSecond)), cpu)
-		}
-	}
-	_ = t.Flush() // w is a buffer
-}
-
-func (r *results) writeRatios(w io.Writer) {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "in flight\tp50 / floor\tcalls/s / floor\tcalls/s / bare\t")
-	for _, l := range r.levels {
-		fmt.Fprintf(t, "%d\t%s\t%s\t%s\t\n", l.inFlight,
-			spread(l.ratios(floor, sample.latency)), spread(l.ratios(floor, sample.perSecond)), spread(l.ratios(bare, sample.perSecond)))
-	}
-	_ = t.Flush()
-}
-
-func (r *results) writeTargets(w io.Writer) {
-	for _, l := range r.levels {
-		if l.inFlight == 1 {
-			v := median(l.ratios(floor, sample.latency))
-			fmt.Fprintf(w, "%s: p50 at most %g x the floor (1 in flight): %.2f\n", verdict(v <= maxLatency), maxLatency, v)
-		}
-		if l.inFlight == minRateCalls {
-			v := median(l.ratios(bare, sample.perSecond))
-			fmt.Fprintf(w, "%s: at %d in flight no less than %g x the bare go-sdk server: %.2f\n", verdict(v >= minRate), minRateCalls, minRate, v)
-		}
-	}
-	if r.roots == nil {
-		return
-	}
-	o := r.options.root
-	told := median(each(slices.Concat(r.roots.comes, r.roots.leaves), spreading.medianMS))
-	fmt.Fprintf(w, "%s: a root connection's change told in under %g ms (median of %d sessions): %.2f ms\n",
-		verdict(told < maxTellingMS), maxTellingMS, o.sessions, told)
-	if v := r.roots.growth(o); v > 0 && o.rounds >= minGrowthRounds {
-		fmt.Fprintf(w, "%s: memory flat, less than %g x from round %d to %d of a root connection: %.2f\n",
-			verdict(v < maxGrowth), maxGrowth, max(1, o.rounds/5), o.rounds, v)
-	}
-}
-
 func (s sample) latency() float64   { return s.p50.Seconds() }
 func (s sample) perSecond() float64 { return s.rate }
 
-// ratios compares jsbridge with a yardstick round by round, since what the
+// ratios compares jsbridge with another target round by round, since what the
 // machine does besides changes from round to round.
-func (l level) ratios(yardstick string, figure func(sample) float64) []float64 {
-	ours, theirs := each(l.samples[jsbridge], figure), each(l.samples[yardstick], figure)
+func ratios(samples map[string][]sample, other string, figure func(sample) float64) []float64 {
+	ours, theirs := each(samples[jsbridge], figure), each(samples[other], figure)
 	for i := range ours {
 		ours[i] /= theirs[i]
 	}
 	return ours
 }
 
-func (s spreading) medianMS() float64 { return 1000 * s.median.Seconds() }
-func (s spreading) lastMS() float64   { return 1000 * s.last.Seconds() }
-func (s spreading) cpuMS() float64    { return 1000 * s.cpu.Seconds() }
+func (s spreading) medianMS() float64 { return milliseconds(s.median) }
+func (s spreading) lastMS() float64   { return milliseconds(s.last) }
+func (s spreading) cpuMS() float64    { return milliseconds(s.cpu) }
 
 func each[S, T any](samples []S, figure func(S) T) []T {
 	values := make([]T, len(samples))
@@ -196,13 +254,11 @@ func spread(values []float64) string {
 	return fmt.Sprintf("%.2f (%.2f to %.2f)", median(values), slices.Min(values), slices.Max(values))
 }
 
-func ms(d time.Duration) string { return fmt.Sprintf("%.2f", float64(d)/float64(time.Millisecond)) }
+func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
-func mb(bytes int64) string { return fmt.Sprintf("%.1f", float64(bytes)/(1<<20)) }
+func ms(d time.Duration) string { return fmt.Sprintf("%.2f", milliseconds(d)) }
 
-func verdict(met bool) string {
-	if met {
-		return "met"
-	}
-	return "missed"
-}
+// mb is in millions of bytes, kilobytes in thousands.
+func mb(bytes int64) string { return fmt.Sprintf("%.1f", float64(bytes)/1e6) }
+
+func kilobytes(bytes int) string { return fmt.Sprintf("%d kB", bytes/1000) }

@@ -17,14 +17,17 @@ func play(role string, args []string) int {
 	signal.Ignore(os.Interrupt)
 	var err error
 	switch {
-	case role == rolePage && len(args) == 1:
-		err = playPage(args[0], os.Stdin)
-	case role == floor:
+	case role == rolePage && len(args) == 4:
+		err = playPage(args[0], args[1], args[2], args[3], os.Stdin)
+	case role == floor && len(args) == 1:
 		go endWithInput()
-		err = serveFloor(os.Stdout)
-	case role == bare:
+		err = serveFloor(os.Stdout, args[0])
+	case role == bare && len(args) == 1:
 		go endWithInput()
-		err = serveBare(os.Stdout)
+		err = serveBare(os.Stdout, args[0])
+	case role == roleList && len(args) == 1:
+		go endWithInput()
+		err = serveList(os.Stdout, args[0])
 	default:
 		err = fmt.Errorf("%s=%q with the arguments %q is no role", roleVariable, role, args)
 	}

@@ -4,64 +4,119 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
 
-// Names of the targets, in the order in which they take turns.
+// Names of the targets.
 const (
 	jsbridge = "jsbridge"
 	floor    = "floor"
 	bare     = "bare"
+	peer     = "peer"
 )
 
-// A target is one server with its page.
+// A field is what is compared, and how it is started.
+type field struct {
+	binary string // jsbridge's
+	peer   string // see peerVariable; "" without one
+}
+
+// names are the targets in the order in which they take turns: jsbridge first, the
+// given ones, and the peer, if there is one.
+func (f field) names(yardsticks ...string) []string {
+	names := append([]string{jsbridge}, yardsticks...)
+	if f.peer != "" {
+		names = append(names, peer)
+	}
+	return names
+}
+
+// inTurn has another one first in each round, so that none is always measured after
+// the same other.
+func inTurn[T any](all []T, round int) []T {
+	first := round % len(all)
+	return slices.Concat(all[first:], all[:first])
+}
+
+// start starts a server on a port of localhost; 0 takes a free one. It does not
+// wait until it serves.
+func (f field) start(c *crew, name string, port int) (*process, error) {
+	switch name {
+	case jsbridge:
+		return c.start(name, f.binary, "", "--port", strconv.Itoa(port), "--state", "")
+	case peer:
+		return c.startPeer(f.peer, port)
+	}
+	return c.start(name, "", name, strconv.Itoa(port))
+}
+
+// A target is one server with its pages.
 type target struct {
 	name   string
 	server *process
-	page   *process
+	pages  []*process
 	endpoint
 	tool string // the name to call the page's tool by
 }
 
-// assemble starts the servers and their pages. The first is jsbridge.
-func assemble(c *crew, binary string) ([]*target, error) {
-	var targets []*target
-	for _, name := range []string{jsbridge, floor, bare} {
-		t := &target{name: name, tool: toolName}
-		var err error
-		if name == jsbridge {
-			t.server, err = c.start(name, binary, "", "--port", "0", "--state", "")
-		} else {
-			t.server, err = c.start(name, "", name)
-		}
-		if err != nil {
-			return nil, err
-		}
-		base, err := t.server.address(c.ctx)
-		if err != nil {
-			return nil, err
-		}
+// launch starts a server and opens a session, where there are any.
+func (f field) launch(c *crew, name string) (*target, error) {
+	t := &target{name: name, tool: toolName}
+	var err error
+	if name == peer {
+		t.server, t.host, err = f.servingPeer(c)
+	} else if t.server, err = f.start(c, name, 0); err == nil {
+		var base string
+		base, err = t.server.address(c.ctx)
 		t.host = strings.TrimPrefix(base, "http://")
-		if err := t.connect(c); err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
-		}
-		targets = append(targets, t)
 	}
-	return targets, nil
+	if err == nil && name != floor {
+		err = t.initialize(c.ctx)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return t, nil
 }
 
-// connect opens the session, where there are any, and brings the page in.
-func (t *target) connect(c *crew) error {
-	query := ""
-	if t.name != floor {
-		if err := t.initialize(c.ctx); err != nil {
-			return err
-		}
+// open is launch with the page that has the one tool.
+func (f field) open(c *crew, name string) (*target, error) {
+	t, err := f.launch(c, name)
+	if err == nil {
+		err = t.join(c, "bench", 0)
 	}
-	if t.name == jsbridge {
+	if err == nil && (name == jsbridge || name == peer) { // a yardstick's calls wait for its page
+		err = t.awaitTool(c.ctx)
+	}
+	return t, err
+}
+
+// openAll opens the targets in turn.
+func (f field) openAll(c *crew, names []string) ([]*target, error) {
+	var all []*target
+	for _, name := range names {
+		t, err := f.open(c, name)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, t)
+	}
+	return all, nil
+}
+
+// join brings a page in under a name: the page that has the one tool or, when a
+// number is given, one with so many. Jsbridge's joins the session's own tenant; a
+// peer's is a root connection that speaks what older pages do.
+func (t *target) join(c *crew, name string, tools int) error {
+	query, form := "", pageV1
+	switch t.name {
+	case jsbridge:
 		tenant, err := t.connectString(c.ctx)
 		if err != nil {
 			return err
@@ -69,13 +124,20 @@ func (t *target) connect(c *crew) error {
 		instance := make([]byte, 16)
 		_, _ = rand.Read(instance) // never fails
 		query = "?tenant=" + tenant + "&v=1&instance=" + hex.EncodeToString(instance)
+	case peer:
+		query, form = "?tenant="+name, pageOld
 	}
-	var err error
-	t.page, err = c.start("the page of "+t.name, "", rolePage, "ws://"+t.host+"/ws"+query)
-	if err != nil || t.name != jsbridge {
-		return err // a yardstick's calls wait for its page
+	p, err := c.start("the page "+name+" of "+t.name, "", rolePage, "ws://"+t.host+"/ws"+query, form, name, strconv.Itoa(tools))
+	t.pages = append(t.pages, p)
+	return err
+}
+
+// stop ends the pages, then the server.
+func (t *target) stop() {
+	for _, p := range t.pages {
+		p.stop()
 	}
-	return t.awaitTool(c.ctx)
+	t.server.stop()
 }
 
 var tenantInSnippet = regexp.MustCompile(`tenant=([0-9A-Za-z-]+)`)
@@ -99,13 +161,40 @@ func (t *target) connectString(ctx context.Context) (string, error) {
 
 type listedTool struct{ Name, Description string }
 
+// list reads the whole list.
+func (e endpoint) list(ctx context.Context) ([]json.RawMessage, error) {
+	var all []json.RawMessage
+	for params := "{}"; ; {
+		var page struct {
+			Tools      []json.RawMessage
+			NextCursor string
+		}
+		if err := e.ask(ctx, "tools/list", params, &page); err != nil {
+			return nil, err
+		}
+		all = append(all, page.Tools...)
+		if page.NextCursor == "" {
+			return all, nil
+		}
+		cursor, err := json.Marshal(page.NextCursor)
+		if err != nil {
+			return nil, err
+		}
+		params = fmt.Sprintf(`{"cursor":%s}`, cursor)
+	}
+}
+
 // pageTool finds the page's tool in the list; nil means it is not there.
 func (t *target) pageTool(ctx context.Context) (*listedTool, error) {
-	var list struct{ Tools []listedTool }
-	if err := t.ask(ctx, "tools/list", `{}`, &list); err != nil {
+	list, err := t.list(ctx)
+	if err != nil {
 		return nil, err
 	}
-	for _, tool := range list.Tools {
+	for _, raw := range list {
+		var tool listedTool
+		if err := json.Unmarshal(raw, &tool); err != nil {
+			return nil, err
+		}
 		if strings.HasSuffix(tool.Name, "__"+toolName) {
 			return &tool, nil
 		}

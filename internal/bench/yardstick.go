@@ -36,6 +36,7 @@ func (h *hop) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		return // Accept has answered
 	}
+	ws.SetReadLimit(frameLimit)
 	defer func() { _ = ws.CloseNow() }()
 	for {
 		_, data, err := ws.Read(context.Background())
@@ -98,8 +99,8 @@ func (h *hop) call(ctx context.Context, args json.RawMessage) (json.RawMessage, 
 }
 
 // serve prints the address and serves the endpoint beside the page's socket.
-func serve(out io.Writer, h *hop, endpoint http.Handler) error {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+func serve(out io.Writer, port string, h *hop, endpoint http.Handler) error {
+	l, err := net.Listen("tcp", "127.0.0.1:"+port)
 	if err != nil {
 		return err
 	}
@@ -118,9 +119,9 @@ func serve(out io.Writer, h *hop, endpoint http.Handler) error {
 
 // serveFloor takes the same request and gives the same answer as an MCP server,
 // without being one.
-func serveFloor(out io.Writer) error {
+func serveFloor(out io.Writer, port string) error {
 	h := newHop()
-	return serve(out, h, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return serve(out, port, h, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var req struct {
 			ID     json.RawMessage `json:"id"`
 			Params struct {
@@ -147,7 +148,7 @@ func serveFloor(out io.Writer) error {
 
 // serveBare is the least that serves the tool over MCP with the SDK. The tool
 // is added without a check of arguments, which is the SDK's fastest way.
-func serveBare(out io.Writer) error {
+func serveBare(out io.Writer, port string) error {
 	h := newHop()
 	server := mcp.NewServer(&mcp.Implementation{Name: bare, Version: "1"}, nil)
 	tool := &mcp.Tool{Name: toolName, Description: describe(0), InputSchema: json.RawMessage(echoSchema)}
@@ -162,5 +163,5 @@ func serveBare(out io.Writer) error {
 		}
 		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}}, nil
 	})
-	return serve(out, h, mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil))
+	return serve(out, port, h, mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil))
 }

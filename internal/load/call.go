@@ -19,6 +19,13 @@ type callers struct {
 	pace   time.Duration // between two calls of one caller; 0 for none
 	places []place       // what is called, in this order
 	next   atomic.Int64
+
+	// A soak goes on after a call that failed: on a machine that stands still for
+	// seconds, pages seem to be suspended.
+	tolerant bool
+	mu       sync.Mutex
+	failed   int
+	failure  error // the first
 }
 
 // A place is a page in its session's view.
@@ -123,12 +130,16 @@ func (c *callers) run(from, until time.Time, latencies *[]time.Duration) error {
 	for {
 		took, err := c.call(int(c.next.Add(1)))
 		ended := time.Now()
+		if err != nil {
+			if !c.tolerant {
+				return err
+			}
+			c.note(err)
+		}
 		switch {
-		case err != nil:
-			return err
-		case ended.After(until):
+		case ended.After(until) || c.g.ctx.Err() != nil:
 			return nil
-		case ended.After(from):
+		case ended.After(from) && err == nil:
 			*latencies = append(*latencies, took)
 		}
 		if c.pace > 0 {
@@ -136,5 +147,15 @@ func (c *callers) run(from, until time.Time, latencies *[]time.Duration) error {
 				return err
 			}
 		}
+	}
+}
+
+// note keeps a failure for the end.
+func (c *callers) note(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.failed++
+	if c.failure == nil {
+		c.failure = err
 	}
 }
