@@ -104,11 +104,12 @@ func TestParseProfile(t *testing.T) {
 
 func TestGrowth(t *testing.T) {
 	var out bytes.Buffer
-	growth(&out, []*row{
-		{pages: 100, perPage: memory{heap: 20 << 10}}, {pages: 1000, perPage: memory{heap: 18 << 10}}, {pages: 10_000, perPage: memory{heap: 40 << 10}},
-	})
+	rowOf := func(pages int, each int64) *row {
+		return &row{pages: pages, perPage: memory{heap: each}, total: memory{heap: int64(pages)*each + 5<<20}}
+	}
+	growth(&out, []*row{rowOf(10, 20<<10), rowOf(100, 20<<10), rowOf(1000, 18<<10), rowOf(10_000, 40<<10)})
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
-	if len(lines) != 2 || !strings.Contains(lines[0], "linear or better") || !strings.Contains(lines[1], "worse than linear") {
+	if len(lines) != 3 || !strings.Contains(lines[0], "too little") || !strings.Contains(lines[1], "linear or better") || !strings.Contains(lines[2], "worse than linear") {
 		t.Errorf("got %q", lines)
 	}
 }

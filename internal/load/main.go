@@ -44,6 +44,7 @@ type options struct {
 	duration    time.Duration // of one measurement of calls
 	changes     int           // of pages' tools
 	rootChanges int
+	rest        time.Duration // before the memory is read
 	soak        time.Duration // 0: none
 	soakPages   int
 	soakRate    int // calls in one second
@@ -59,7 +60,7 @@ func main() {
 		}
 		return
 	}
-	o := options{changes: 100, rootChanges: 10}
+	o := options{changes: 100, rootChanges: 10, rest: restTime}
 	pages := flag.String("pages", "100,1000,10000", "how many pages, one row of the table for each")
 	flag.IntVar(&o.sessions, "sessions", 1000, "how many MCP sessions")
 	flag.IntVar(&o.callers, "callers", 16, "how many call at the same time")

@@ -75,6 +75,9 @@ func verdict(w io.Writer, what, how string, got, target int64) {
 // tolerance is how far from linear growth is still called linear.
 const tolerance = 0.05
 
+// noise is what a thousand sessions' memory is uncertain by, as a share of it.
+const noise = 0.1
+
 // growth says how memory grows from row to row: with the exponent e of pages^e, which
 // is 1 for linear growth.
 func growth(w io.Writer, rows []*row) {
@@ -88,6 +91,9 @@ func growth(w io.Writer, rows []*row) {
 		word := "linear or better"
 		if e > 1+tolerance {
 			word = "worse than linear"
+		}
+		if held(a) < noise*(float64(a.total.live()-a.idle.live())-held(a)) {
+			word = "but the fewer pages hold too little, beside the sessions, to tell"
 		}
 		fmt.Fprintf(w, "  from %d to %d pages, what the pages hold grows with exponent %.2f: %s\n", a.pages, b.pages, e, word)
 	}

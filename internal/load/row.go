@@ -92,6 +92,18 @@ func (st *stage) memory() (memory, error) {
 	return readMemory(st.ctx, st.base, st.server.Pid)
 }
 
+// restTime is longer than jsbridge takes to notice that nothing goes on, and to give
+// memory back to the system.
+const restTime = 12 * time.Second
+
+// memoryAtRest is memory, and the RSS that of a server that has had a rest.
+func (st *stage) memoryAtRest(o options) (memory, error) {
+	if err := pause(st.ctx, o.rest); err != nil {
+		return memory{}, err
+	}
+	return st.memory()
+}
+
 // pagesOf are the pages in a session's tenant, without the last n of all.
 func (st *stage) pagesOf(s *session, without int) (numbers []int) {
 	for n := s.number; n < st.joined-without; n += len(st.sessions.sessions) {
@@ -161,7 +173,7 @@ func measureRow(ctx context.Context, binary string, pages int, o options, progre
 }
 
 func (r *row) measureSessions(st *stage, o options) (err error) {
-	if r.idle, err = st.memory(); err != nil {
+	if r.idle, err = st.memoryAtRest(o); err != nil {
 		return err
 	}
 	if err := st.admit(o.sessions); err != nil {
@@ -170,7 +182,7 @@ func (r *row) measureSessions(st *stage, o options) (err error) {
 	if err := st.list(); err != nil { // as clients do
 		return err
 	}
-	m, err := st.memory()
+	m, err := st.memoryAtRest(o)
 	r.perSession = m.minus(r.idle).per(o.sessions)
 	r.total = m
 	if err != nil || o.profiles == "" {
@@ -187,7 +199,7 @@ func (r *row) measurePages(st *stage, o options) (err error) {
 		return err
 	}
 	before := r.total
-	r.total, err = st.memory()
+	r.total, err = st.memoryAtRest(o)
 	r.perPage = r.total.minus(before).per(r.pages)
 	if err != nil || o.profiles == "" {
 		return err
@@ -306,7 +318,7 @@ func (r *row) measureCalls(st *stage, o options) (err error) {
 	if err := st.list(); err != nil {
 		return err
 	}
-	r.after, err = st.memory()
+	r.after, err = st.memoryAtRest(o)
 	return err
 }
 
