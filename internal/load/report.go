@@ -38,7 +38,7 @@ func report(w io.Writer, rows []*row) error {
 	line("one session: RSS", func(r *row) string { return kilobytes(r.perSession.resident) })
 	line("server alone: heap + stacks, RSS", func(r *row) string { return r.idle.whole() })
 	line("with all: heap + stacks, RSS", func(r *row) string { return r.total.whole() })
-	line("after the calls: heap + stacks, RSS", func(r *row) string { return r.after.whole() })
+	line("right after the calls: heap + stacks, RSS", func(r *row) string { return r.after.whole() })
 	line("pages that come, per second", func(r *row) string { return fmt.Sprintf("%.0f", r.connect) })
 	line("a page's change → its session: median, p99", func(r *row) string { return fmt.Sprintf("%s, %s", ms(r.own.median), ms(r.own.p99)) })
 	line("a root's change → all sessions: median, p99, last", func(r *row) string {

@@ -173,7 +173,7 @@ func measureRow(ctx context.Context, binary string, pages int, o options, progre
 }
 
 func (r *row) measureSessions(st *stage, o options) (err error) {
-	if r.idle, err = st.memoryAtRest(o); err != nil {
+	if r.idle, err = st.memory(); err != nil {
 		return err
 	}
 	if err := st.admit(o.sessions); err != nil {
@@ -318,7 +318,7 @@ func (r *row) measureCalls(st *stage, o options) (err error) {
 	if err := st.list(); err != nil {
 		return err
 	}
-	r.after, err = st.memoryAtRest(o)
+	r.after, err = st.memory()
 	return err
 }
 
