@@ -2,14 +2,18 @@
 GO ?= go
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: run test lint web conformance clients generate bench bench-go fuzz load soak
+.PHONY: run test lint web conformance clients generate bench bench-go fuzz fuzz-smoke load soak
+
+# Has the MCP SDK answer what jsbridge would answer itself, see bridge/agent/shortcut.go.
+WITHOUT_SHORTCUT = JSBRIDGE_NO_SHORTCUT=true
 
 run:
 	$(GO) run ./cmd/jsbridge
 
 # -count=1: some tests build and run programs, of which Go's test cache knows nothing.
-test: lint web conformance
+test: lint web conformance fuzz-smoke
 	$(GO) test -race -timeout 10m -count=1 ./...
+	$(WITHOUT_SHORTCUT) $(GO) test -race -timeout 5m -count=1 ./bridge ./bridge/agent
 
 lint:
 	@unformatted=$$(gofmt -l $$(git ls-files '*.go')); \
@@ -26,6 +30,7 @@ web:
 conformance:
 	cd internal/conformance && npm ci --no-audit --no-fund
 	$(GO) run ./internal/conformance
+	$(WITHOUT_SHORTCUT) $(GO) run ./internal/conformance
 
 # Real MCP clients against a page in a real browser: the table of docs/clients.md.
 clients:
@@ -55,8 +60,15 @@ soak:
 
 # -fuzzminimizetime: or Go spends most of the minute on shrinking what it found.
 FUZZ = $(GO) test -run '^$$' -fuzztime 60s -fuzzminimizetime 20x
+# Every fuzz target for so long. -fuzzminimizetime: or Go spends most of that on
+# shrinking what it found.
+FUZZTIME ?= 10m
 fuzz:
-	$(FUZZ) -fuzz FuzzParse ./manifest
-	$(FUZZ) -fuzz FuzzCheckArguments ./manifest
-	$(FUZZ) -fuzz FuzzPublish ./bridge/agent
-	$(FUZZ) -fuzz FuzzDecodeFrame ./bridge/page
+	@git grep -o '^func Fuzz[A-Za-z0-9]*' -- '*_test.go' | sed 's|/[^/]*:func | |' | while read -r package target; do \
+		echo "$$package: $$target"; \
+		$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 20x "./$$package" </dev/null || exit 1; \
+	done
+
+# What a push breaks at once is found by a second each.
+fuzz-smoke:
+	$(MAKE) fuzz FUZZTIME=1s

@@ -128,6 +128,12 @@ func TestBatches(t *testing.T) {
 		if r := e.post(`[{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}]`, "Mcp-Session-Id", id); r.StatusCode != 202 || r.text != "" {
 			t.Errorf("%s, notifications only: %v", version, r)
 		}
+		for _, accept := range []string{"application/json, text/event-stream", "application/json"} {
+			r := e.post(`[`+toolsList+`,{"jsonrpc":"2.0","id":"x","method":"tools/invent"},{"jsonrpc":"2.0","method":"invented"}]`, "Mcp-Session-Id", id, "Accept", accept)
+			if len(r.messages) != 2 || string(r.messages[0].ID) != "2" || r.messages[0].Error == nil || string(r.messages[1].ID) != `"x"` || r.messages[1].Error == nil || r.messages[1].Error.Code != -32601 {
+				t.Errorf("%s, an unknown method among others: %v", version, r)
+			}
+		}
 	}
 	for _, version := range []string{"2025-06-18", "2025-11-25"} {
 		id := e.session(version)

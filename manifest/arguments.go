@@ -74,15 +74,16 @@ func (t *Tool) CheckArguments(raw json.RawMessage) (json.RawMessage, error) {
 // as one with a regular expression that only JavaScript knows, or one with references that never end.
 func (t *Tool) SchemaProblem() string {
 	var problems []string
-	if p := t.compiled().problem; p != "" {
-		problems = append(problems, "arguments are not checked against the input schema: "+p)
-	}
-	if t.OutputSchema != nil {
-		if p := t.output.of(t.OutputSchema).problem; p != "" {
-			problems = append(problems, "results are not checked against the output schema: "+p)
+	add := func(what, p string) {
+		if p != "" {
+			problems = append(problems, Clean(what+p, maxReasonBytes, false))
 		}
 	}
-	return Clean(strings.Join(problems, "; "), 2*maxReasonBytes, false)
+	add("arguments are not checked against the input schema: ", t.compiled().problem)
+	if t.OutputSchema != nil {
+		add("results are not checked against the output schema: ", t.output.of(t.OutputSchema).problem)
+	}
+	return strings.Join(problems, "; ")
 }
 
 func tooDeep() *ArgumentError {

@@ -97,7 +97,7 @@ func (c *checker) resolve(schema json.RawMessage) (err error) {
 	}()
 	var s jsonschema.Schema
 	if err := json.Unmarshal(schema, &s); err != nil {
-		return fmt.Errorf("it cannot be read: %w", err)
+		return unreadable(err)
 	}
 	s.Schema = dialect(s.Schema)
 	s.ID = "" // only references within the schema are followed, and those need no base
@@ -108,6 +108,18 @@ func (c *checker) resolve(schema json.RawMessage) (err error) {
 		return fmt.Errorf("it cannot be compiled: %w", err)
 	}
 	return nil
+}
+
+// unreadable words why a schema is none, without the types of Go that the decoder names.
+func unreadable(err error) error {
+	var typ *json.UnmarshalTypeError
+	if !errors.As(err, &typ) {
+		return fmt.Errorf("it cannot be read: %w", err)
+	}
+	if keyword := typ.Field[strings.LastIndexByte(typ.Field, '.')+1:]; keyword != "" {
+		return fmt.Errorf("it cannot be read: %q has a %s, which it cannot have", keyword, typ.Value)
+	}
+	return fmt.Errorf("it cannot be read: it is a %s", typ.Value)
 }
 
 // dialect maps $schema to one of the two that the validator has.

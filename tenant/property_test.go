@@ -1,132 +1,138 @@
 package tenant
 
 import (
+	"flag"
 	"fmt"
-	"math/rand"
+	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
-	"time"
 )
 
-// TestPrefixesStayWhateverHappens: in a view a page's prefix changes by its own
-// rename only, no name is there twice, and each leads to its own page.
-func TestPrefixesStayWhateverHappens(t *testing.T) {
-	for seed := range int64(100) {
-		synctest.Test(t, func(t *testing.T) {
-			rnd := rand.New(rand.NewSource(seed))
-			r := NewRegistry(Options{})
-			defer r.Close()
-			views := []*watched{watch(t, r), watch(t, r), watch(t, r)}
-			names := []string{"app", "app2", "app3", "b", "a-very-long-name-that-is-cut-off"}
-			dests := []string{"", "c1:", "c2:"}
-			for i := range views {
-				dests = append(dests, views[i].Own().ID())
-			}
-			type live struct {
-				f       *fakePage
-				connect string
-				inst    string
-			}
-			var pages []*live
-			type key struct {
-				v int
-				p *Page
-			}
-			last := map[key]string{}
-			check := func(renamed *Page) {
-				for vi, v := range views {
-					s := v.Snapshot()
-					seenP := map[string]bool{}
-					now := map[key]string{}
-					for _, p := range s.pages {
-						k := key{vi, p.page}
-						if seenP[p.prefix] {
-							t.Fatalf("seed %d: prefix %s twice", seed, p.prefix)
-						}
-						seenP[p.prefix] = true
-						now[k] = p.prefix
-						if was, ok := last[k]; ok && was != p.prefix && p.page != renamed {
-							t.Fatalf("seed %d: a prefix went from %s to %s", seed, was, p.prefix)
-						}
-					}
-					for k := range last {
-						if k.v == vi {
-							delete(last, k)
-						}
-					}
-					for k, p := range now {
-						last[k] = p
-					}
-					seenN := map[string]bool{}
-					for _, e := range s.Entries() {
-						if seenN[e.Name] {
-							t.Fatalf("seed %d: name %s twice", seed, e.Name)
-						}
-						seenN[e.Name] = true
-						pre, _, _ := strings.Cut(e.Name, "__")
-						if now[key{vi, e.Page}] != pre {
-							t.Fatalf("seed %d: %s routed to page of %s", seed, e.Name, now[key{vi, e.Page}])
-						}
-					}
-				}
-			}
-			join := func(p *live) {
-				f := &fakePage{alive: true}
-				l, err := r.Join(ParseConnect(p.connect), Joining{Instance: p.inst, Origin: local, Probes: true, Transport: f})
-				if err != nil {
-					t.Fatal(err)
-				}
-				f.link = l
-				p.f = f
-				if _, err := l.Register(declare(t, names[rnd.Intn(len(names))], "x", "y")); err != nil {
-					t.Fatal(err)
-				}
-			}
-			for step := range 120 {
-				var renamed *Page
-				switch rnd.Intn(9) {
-				case 0, 1, 2:
-					d := dests[rnd.Intn(len(dests))]
-					if !strings.Contains(d, "-") {
-						d += names[rnd.Intn(len(names))]
-					}
-					p := &live{connect: d, inst: fmt.Sprintf("instance-%d-%d", seed, step)}
-					join(p)
-					pages = append(pages, p)
-				case 3:
-					if len(pages) > 0 {
-						i := rnd.Intn(len(pages))
-						pages[i].f.link.Leave()
-						pages = append(pages[:i], pages[i+1:]...)
-					}
-				case 4:
-					if len(pages) > 0 {
-						p := pages[rnd.Intn(len(pages))]
-						p.f.link.Closed(Departure{MayReturn: true})
-						time.Sleep(time.Duration(rnd.Intn(4)) * time.Second)
-						join(p)
-					}
-				case 5:
-					if len(pages) > 0 {
-						p := pages[rnd.Intn(len(pages))]
-						renamed = p.f.link.page
-						_, _ = p.f.link.Rename(names[rnd.Intn(len(names))])
-					}
-				case 6:
-					_ = views[rnd.Intn(3)].Join([]string{"c1", "c2"}[rnd.Intn(2)])
-				case 7:
-					_ = views[rnd.Intn(3)].Leave([]string{"c1", "c2"}[rnd.Intn(2)])
-				case 8:
-					time.Sleep(time.Duration(rnd.Intn(20)) * time.Second)
-				}
-				if rnd.Intn(3) > 0 || renamed != nil {
-					check(renamed)
-				}
-			}
-		})
-		if t.Failed() {
-			return
+// The model test runs long random scripts of everything that tabs, sessions, callers
+// and humans may do, some of it at once, against a registry and against a simple model
+// beside it. After each step, and at the end:
+//
+//   - a call reaches one page at most, the one that its name led to, once; one that is
+//     said not to have run has not, and one that has an answer has;
+//   - every call ends: at once when its page, its caller or its answer ends it, else by
+//     its limit;
+//   - names and prefixes are unique in a view, each leads to the page that describing
+//     the view gives for it, that is just what the model says is there, and a prefix
+//     changes by its own page's rename only;
+//   - nothing crosses tenants: every text that a page, a caller or a client says carries
+//     its own mark, and whoever hears it must be meant.
+//
+// A script is given by its seed, so that one which fails can be run again; it is
+// printed as short as it could be made. What is done at once may come in another order
+// then.
+var (
+	modelSeed  = flag.Uint64("model.seed", 0, "the model test's first seed")
+	modelSeeds = flag.Int("model.seeds", 200, "how many seeds the model test runs")
+	modelSteps = flag.Int("model.steps", 200, "how many steps each of them has")
+)
+
+func TestModel(t *testing.T) {
+	done := make(map[string]int)
+	for seed := *modelSeed; seed < *modelSeed+uint64(*modelSeeds); seed++ {
+		steps := newScript(seed, *modelSteps)
+		m := steps.run(t)
+		for what, n := range m.done {
+			done[what] += n
+		}
+		if m.failure == "" {
+			continue
+		}
+		short := shrink(t, steps[:m.at+1], m)
+		t.Fatalf("seed %d: %s\nAgain: go test ./tenant -run TestModel -model.seeds=1 -model.seed=%d -model.steps=%d\n\n%s: %s",
+			seed, m.failure, seed, *modelSteps, strings.Join(short.script, "\n"), short.failure)
+	}
+	if *modelSeeds < 50 {
+		return
+	}
+	// A model that does nothing finds nothing.
+	for _, what := range outcomes {
+		if done[what] == 0 {
+			t.Errorf("no script has %q", what)
 		}
 	}
+	t.Log(done)
+}
+
+// step is one thing to do. Which objects it is done to is picked from those that there
+// are by then, so that a script stays one when steps are taken out.
+type step struct {
+	op     *operation
+	pick   [4]uint32
+	atOnce bool // with the one before
+}
+
+func (s *step) choose(i, n int) int { return int(s.pick[i] % uint32(n)) }
+
+type steps []step
+
+func newScript(seed uint64, n int) steps {
+	rnd := rand.New(rand.NewPCG(seed, 6))
+	total := 0
+	for i := range operations {
+		total += operations[i].weight
+	}
+	s := make(steps, n)
+	for i := range s {
+		at := rnd.IntN(total)
+		if i < 3 { // a view, a page and its tools: else little happens at first
+			at = []int{0, operations[0].weight, operations[0].weight + operations[1].weight}[i]
+		}
+		for k := range operations {
+			if at -= operations[k].weight; at < 0 {
+				s[i].op = &operations[k]
+				break
+			}
+		}
+		s[i].atOnce = rnd.IntN(3) == 0
+		for k := range s[i].pick {
+			s[i].pick[k] = rnd.Uint32()
+		}
+	}
+	return s
+}
+
+// run gives the model as it was when the first thing went wrong, or at the end.
+func (s steps) run(t *testing.T) (m *model) {
+	defer func() { // a call that never ends leaves synctest nothing but to panic
+		if p := recover(); p != nil && m.failure == "" {
+			m.failure = fmt.Sprint("panic: ", p)
+		}
+	}()
+	synctest.Test(t, func(*testing.T) {
+		m = newModel()
+		defer m.end()
+		for m.at = 0; m.at < len(s) && m.failure == ""; {
+			next := m.at + 1
+			for next < len(s) && s[next].atOnce && !s[next].op.alone && !s[m.at].op.alone {
+				next++
+			}
+			m.together(s[m.at:next])
+			m.at = next
+		}
+		m.at = min(m.at, len(s)) - 1
+		m.finish()
+	})
+	return m
+}
+
+// shrink takes steps out while what is left fails.
+func shrink(t *testing.T, s steps, failed *model) *model {
+	for size, runs := len(s)/2, 0; size > 0; size /= 2 {
+		for i := 0; i+size <= len(s) && runs < 2000; runs++ {
+			fewer := slices.Concat(s[:i], s[i+size:])
+			if m := fewer.run(t); m.failure != "" {
+				s, failed = fewer[:m.at+1], m
+			} else {
+				i += size
+			}
+		}
+	}
+	return failed
 }

@@ -245,9 +245,16 @@ func writeErrorTo(w http.ResponseWriter, status int, id json.RawMessage, code in
 }
 
 func writeRPCError(w http.ResponseWriter, status int, id json.RawMessage, e *jsonrpc.Error) {
-	body, _ := json.Marshal(map[string]any{ // an id that was parsed, texts and numbers only
-		"jsonrpc": "2.0", "id": id, "error": e,
-	})
+	writeJSON(w, status, rpcError(id, e))
+}
+
+// rpcError is the answer to the request with this id.
+func rpcError(id json.RawMessage, e *jsonrpc.Error) any {
+	return map[string]any{"jsonrpc": "2.0", "id": id, "error": e}
+}
+
+func writeJSON(w http.ResponseWriter, status int, v any) {
+	body, _ := json.Marshal(v) // ids that were parsed, texts and numbers only
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	_, _ = w.Write(append(body, '\n'))

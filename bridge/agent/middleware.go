@@ -96,7 +96,7 @@ func (s *session) call(ctx context.Context, next mcp.MethodHandler, method strin
 		return nil, invalidParams("tools/call: params with a name are missing")
 	}
 	name := r.Params.Name
-	if _, own := s.h.builtins[name]; !own {
+	if _, own := s.h.builtins[name]; !own && begunBefore(r.Extra) == "" {
 		if _, ok := s.view.Snapshot().Find(name); !ok {
 			if _, left := s.view.Departed(name); !left {
 				s.h.counts.unknownCalls.Add(1)

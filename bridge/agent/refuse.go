@@ -51,6 +51,8 @@ func (r *refuser) refuse(text string) {
 			code = jsonrpc.CodeParseError
 		}
 		writeError(r.ResponseWriter, r.status, code, text)
+	case strings.HasPrefix(text, "JSON RPC not handled") && r.sent.isBatch():
+		r.refuseBatch(text)
 	// The request's own error, none of the transport: clients look for it in
 	// an answer like any other.
 	case strings.HasPrefix(text, "JSON RPC not handled") && id != nil:
@@ -63,6 +65,36 @@ func (r *refuser) refuse(text string) {
 	default:
 		writeError(r.ResponseWriter, r.status, jsonrpc.CodeInvalidRequest, text)
 	}
+}
+
+// refuseBatch answers each request of a batch that the SDK refused for one unknown
+// method: whoever sent it waits for all.
+func (r *refuser) refuseBatch(text string) {
+	var batch []struct {
+		Method string          `json:"method"`
+		ID     json.RawMessage `json:"id"`
+	}
+	if json.Unmarshal(r.sent.begin, &batch) != nil { // not all of it was kept
+		writeError(r.ResponseWriter, r.status, jsonrpc.CodeInvalidRequest, text)
+		return
+	}
+	answers := []any{}
+	for _, msg := range batch {
+		if msg.ID == nil || string(msg.ID) == "null" {
+			continue
+		}
+		e := &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: fmt.Sprintf("nothing of this batch was done, for the sake of another request in it: %.200s", text)}
+		if strings.Contains(text, fmt.Sprintf("%q", msg.Method)) {
+			e = &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: fmt.Sprintf("method not found: %.80q", msg.Method)}
+		}
+		answers = append(answers, rpcError(msg.ID, e))
+	}
+	if len(answers) == 0 { // notifications are never answered
+		r.Header().Del("Content-Type")
+		r.ResponseWriter.WriteHeader(http.StatusAccepted)
+		return
+	}
+	writeJSON(r.ResponseWriter, http.StatusOK, answers)
 }
 
 // sentBytes is how much of a request's body is kept for its refusal.

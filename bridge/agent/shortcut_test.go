@@ -240,6 +240,22 @@ func TestShortcutLeavesToTheSDKWhatSpeaks(t *testing.T) {
 	}
 }
 
+// Neither what a page takes back nor what it declares anew keeps a call that runs from
+// its client.
+func TestShortcutsCallOutlivesItsTool(t *testing.T) {
+	s := newSide(t, Options{}, tenant.Options{})
+	c := s.connect()
+	s.join(s.tenantOf(c), `[{"name":"a","description":""}]`, func(l *tenant.Link, f tenant.CallFrame) {
+		s.register(l, `[]`)
+		_ = l.Say(f.ID, tenant.Event{Progress: &tenant.Progress{Progress: 1}}) // the SDK's from here on
+		_ = l.Answer(f.ID, tenant.Answer{Result: json.RawMessage(`"end"`)})
+	})
+	p := s.post(c, `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"p__a","_meta":{"progressToken":41}}}`)
+	if len(p.messages) != 2 || !strings.Contains(fmt.Sprint(p.messages[1]), "end") {
+		t.Errorf("%+v", p)
+	}
+}
+
 // held is a page whose calls wait.
 func (s *side) held(c *cl) (page *fakePage, calls chan tenant.CallFrame) {
 	calls = make(chan tenant.CallFrame, 10)

@@ -54,6 +54,8 @@ test("a bad file says what is wrong with it", () => {
     [{ ...good, version: 2 }, /version 2.*reads version 1/],
     [{ ...good, version: undefined }, /version none/],
     [{ ...good, version: "1" }, /version "1"/],
+    [{ ...good, version: "x".repeat(5000) }, /^.{0,120}$/],
+    [{ ...good, version: [[1]] }, /version of another kind/],
     [{ ...good, name: " " }, /name/],
     [{ ...good, description: 5 }, /description/],
     [{ ...good, params: [] }, /params/],

@@ -31,12 +31,18 @@ export function fromFile(text: string): SavedTool {
     throw Error("This is not JSON.");
   }
   if (!isObject(file) || file.format !== FORMAT) throw Error(`This is not a saved tool: "format" must be "${FORMAT}".`);
-  if (file.version !== VERSION) throw Error(`This file has version ${JSON.stringify(file.version) ?? "none"}; this jsbridge reads version ${VERSION}.`);
+  if (file.version !== VERSION) throw Error(`This file has version ${shown(file.version)}; this jsbridge reads version ${VERSION}.`);
   const { name, description, params, origin } = file;
   if (typeof name != "string" || !name.trim()) throw Error('"name" must be a text.');
   if (typeof description != "string") throw Error('"description" must be a text.');
   if (params !== undefined && !isObject(params)) throw Error('"params" must be an object.');
   return { name, description, ...(params && { params }), origin: readOrigin(origin) };
+}
+
+/** A version for a sentence. It may be anything, of any size. */
+function shown(version: unknown): string {
+  if (version === undefined) return "none";
+  return typeof version == "number" || typeof version == "string" ? JSON.stringify(version).slice(0, 40) : "of another kind";
 }
 
 function readOrigin(origin: unknown): ToolOrigin {
