@@ -58,8 +58,6 @@ SOAK = 10m
 soak:
 	$(GO) run ./internal/load -soak $(SOAK)
 
-# -fuzzminimizetime: or Go spends most of the minute on shrinking what it found.
-FUZZ = $(GO) test -run '^$$' -fuzztime 60s -fuzzminimizetime 20x
 # Every fuzz target for so long. -fuzzminimizetime: or Go spends most of that on
 # shrinking what it found.
 FUZZTIME ?= 10m
