@@ -2,7 +2,7 @@
 GO ?= go
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
-.PHONY: run test lint web conformance clients generate bench bench-go faults fuzz fuzz-smoke
+.PHONY: run test lint web conformance clients generate bench bench-go faults fuzz fuzz-smoke load soak
 
 # Has the MCP SDK answer what jsbridge would answer itself, see bridge/agent/shortcut.go.
 WITHOUT_SHORTCUT = JSBRIDGE_NO_SHORTCUT=true
@@ -53,6 +53,15 @@ bench-go:
 # Takes a quarter of an hour, and the first time as long again for another Go library.
 faults:
 	$(GO) run ./internal/faults
+
+# The table of docs/load.md: with 100, 1,000 and 10,000 pages.
+load:
+	$(GO) run ./internal/load
+
+# Whether memory grows; part of `.ci/run weekly`.
+SOAK = 10m
+soak:
+	$(GO) run ./internal/load -soak $(SOAK)
 
 # Every fuzz target for so long. -fuzzminimizetime: or Go spends most of that on
 # shrinking what it found.

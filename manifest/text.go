@@ -20,7 +20,15 @@ const (
 // become \n) and tabs stay; without, each becomes a space. The result is at most maxBytes long, cut between characters
 // and then ending in "…"; maxBytes <= 0 means no limit. Clean(Clean(s)) == Clean(s).
 func Clean(s string, maxBytes int, multiline bool) string {
+	room := len(s)
+	if maxBytes > 0 {
+		room = min(room, maxBytes+2*utf8.UTFMax) // it is left once it is too long
+	}
+	if room == len(s) && plain(s) {
+		return cut(s, maxBytes)
+	}
 	var b strings.Builder
+	b.Grow(room) // a text that grows step by step ends with up to as much again that it does not need
 	var last rune
 	ansi := ansiSkipper{s: s}
 	for i := 0; i < len(s); {
@@ -45,6 +53,16 @@ func Clean(s string, maxBytes int, multiline bool) string {
 		}
 	}
 	return cut(strings.TrimRightFunc(b.String(), unicode.IsSpace), maxBytes)
+}
+
+// plain tells the text that is clean as it is, as nearly all is.
+func plain(s string) bool {
+	for i := range len(s) {
+		if s[i] < ' ' || s[i] > '~' {
+			return false
+		}
+	}
+	return s == "" || s[0] != ' ' && s[len(s)-1] != ' '
 }
 
 // cleanRune decides on one character; last is the one kept before it.

@@ -117,6 +117,7 @@ type Handler struct {
 	opening  int                 // sessions between the limit's check and their entry
 	closed   bool
 	ended    sync.WaitGroup // one count per session
+	streams  sync.WaitGroup // of goroutines that serve streams
 }
 
 // New returns a handler whose sessions have their tenants in r.
@@ -249,6 +250,7 @@ func (h *Handler) Close() {
 		s.finish("jsbridge is stopping")
 	}
 	h.ended.Wait()
+	h.streams.Wait()
 	h.reaper.Wait()
 }
 

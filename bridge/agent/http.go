@@ -113,10 +113,11 @@ func (h *Handler) servePost(w *refuser, r *http.Request, s *session) {
 		if contentType(r) == "application/json" && !h.opens(w, r) {
 			return
 		}
+		key := r.PathValue("key") // what the function holds on to lives as long as the session
 		var once sync.Once
 		var created *session
 		r = r.WithContext(context.WithValue(r.Context(), serverKey{}, func() *mcp.Server {
-			once.Do(func() { created = h.newSession(r.PathValue("key")) })
+			once.Do(func() { created = h.newSession(key) })
 			return created.server
 		}))
 	}
@@ -160,16 +161,37 @@ func (h *Handler) serveStream(w http.ResponseWriter, r *http.Request, s *session
 	// Streams have no event store: after a reconnect the list is compared
 	// instead of replayed.
 	r.Header.Del("Last-Event-ID")
+	out, ok := h.takeOver(w, r)
+	if !ok {
+		h.stream(newStream(w, r, h.opts.KeepAlive), s)
+		return
+	}
+	st := newStream(&refuser{ResponseWriter: out, sent: new(sentBody), counts: &h.counts}, streamRequest(r), h.opts.KeepAlive)
+	h.streams.Go(func() {
+		defer st.cancel()
+		out.watch()
+	})
+	go func() {
+		defer h.streams.Done()
+		defer out.close()
+		_ = s.safely("a stream", func() error { // it is not net/http any more that catches a panic
+			h.stream(st, s)
+			return nil
+		})
+	}()
+}
+
+// stream has the SDK serve the standalone stream, until its end.
+func (h *Handler) stream(st *stream, s *session) {
 	h.counts.streams.Add(1)
 	defer h.counts.streams.Add(-1)
-	st := newStream(w, r, h.opts.KeepAlive)
 	st.opened = s.teller.changed
 	defer close(st.gone)
 	if old := s.attach(st); old != nil {
 		old.cut()
 		select {
 		case <-old.gone:
-		case <-r.Context().Done():
+		case <-st.request.Context().Done():
 		}
 	}
 	defer s.detach(st)

@@ -81,9 +81,9 @@ func TestQuietPageHasOneGoroutine(t *testing.T) {
 
 // Pings go on while nothing else is said.
 func TestPagesArePingedAgainAndAgain(t *testing.T) {
-	s := newSide(t, Options{PingInterval: time.Millisecond}, tenant.Options{})
+	s := newSide(t, Options{PingInterval: time.Second}, tenant.Options{})
 	conn, in := rawDial(t, s.url, "v=1&tenant="+s.ID())
-	for pings := 0; pings < 3; {
+	for pings := 0; pings < 2; {
 		var head [2]byte
 		if _, err := io.ReadFull(in, head[:]); err != nil {
 			t.Fatal(err)

@@ -44,6 +44,7 @@ type options struct {
 	duration    time.Duration // of one measurement of calls
 	changes     int           // of pages' tools
 	rootChanges int
+	rest        time.Duration // before the memory is read
 	soak        time.Duration // 0: none
 	soakPages   int
 	soakRate    int // calls in one second
@@ -59,11 +60,11 @@ func main() {
 		}
 		return
 	}
-	o := options{changes: 100, rootChanges: 10}
+	o := options{changes: 100, rootChanges: 10, rest: restTime}
 	pages := flag.String("pages", "100,1000,10000", "how many pages, one row of the table for each")
 	flag.IntVar(&o.sessions, "sessions", 1000, "how many MCP sessions")
 	flag.IntVar(&o.callers, "callers", 16, "how many call at the same time")
-	flag.DurationVar(&o.duration, "duration", 8*time.Second, "how long calls are made, once with all pages staying and once with some coming and going")
+	flag.DurationVar(&o.duration, "duration", 5*time.Second, "how long calls are made, once with all pages staying and once with some coming and going")
 	flag.DurationVar(&o.soak, "soak", 0, "makes calls at a steady pace for so long and watches the memory, instead of the table")
 	flag.IntVar(&o.soakPages, "soak-pages", 1000, "how many pages the soak has")
 	flag.IntVar(&o.soakRate, "soak-rate", 300, "calls in one second of the soak")

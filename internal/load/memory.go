@@ -32,20 +32,26 @@ func (m memory) per(n int) memory {
 }
 
 // settleTime lets connections that were closed go, and goroutines that have ended.
-const settleTime = 300 * time.Millisecond
+const settleTime = time.Second
 
-// readMemory has the server collect its garbage, twice, since pools survive the first
-// time, and reads what is left.
+// collections is how often garbage is collected before the memory is read: pools survive
+// the first time, and a stack that has grown for one call is halved each time.
+const collections = 4
+
+// readMemory has the server collect its garbage and reads what is left.
 func readMemory(ctx context.Context, base string, pid int) (memory, error) {
 	if err := pause(ctx, settleTime); err != nil {
 		return memory{}, err
 	}
-	if _, err := readProfile(ctx, base); err != nil {
-		return memory{}, err
+	var m memory
+	for range collections {
+		var err error
+		if m, err = readProfile(ctx, base); err != nil {
+			return memory{}, err
+		}
 	}
-	m, err := readProfile(ctx, base)
 	m.resident = residentMemory(pid)
-	return m, err
+	return m, nil
 }
 
 // readProfile reads the figures at the end of a heap profile.

@@ -38,12 +38,13 @@ func report(w io.Writer, rows []*row) error {
 	line("one session: RSS", func(r *row) string { return kilobytes(r.perSession.resident) })
 	line("server alone: heap + stacks, RSS", func(r *row) string { return r.idle.whole() })
 	line("with all: heap + stacks, RSS", func(r *row) string { return r.total.whole() })
-	line("after the calls: heap + stacks, RSS", func(r *row) string { return r.after.whole() })
+	line("right after the calls: heap + stacks, RSS", func(r *row) string { return r.after.whole() })
 	line("pages that come, per second", func(r *row) string { return fmt.Sprintf("%.0f", r.connect) })
 	line("a page's change → its session: median, p99", func(r *row) string { return fmt.Sprintf("%s, %s", ms(r.own.median), ms(r.own.p99)) })
 	line("a root's change → all sessions: median, p99, last", func(r *row) string {
 		return fmt.Sprintf("%s, %s, %s", ms(r.root.median), ms(r.root.p99), ms(r.root.last))
 	})
+	line("a tool's first call: median, heap it takes for good", func(r *row) string { return fmt.Sprintf("%s, %s", ms(r.first), kilobytes(r.called)) })
 	line("calls/s, p50, p99: all pages stay", func(r *row) string { return r.calm.String() })
 	line("calls/s, p50, p99: some come and go", func(r *row) string { return r.churn.String() })
 	line("pages that come and go; changes/s; time to be back", func(r *row) string {
@@ -74,6 +75,9 @@ func verdict(w io.Writer, what, how string, got, target int64) {
 // tolerance is how far from linear growth is still called linear.
 const tolerance = 0.05
 
+// noise is what a thousand sessions' memory is uncertain by, as a share of it.
+const noise = 0.1
+
 // growth says how memory grows from row to row: with the exponent e of pages^e, which
 // is 1 for linear growth.
 func growth(w io.Writer, rows []*row) {
@@ -87,6 +91,9 @@ func growth(w io.Writer, rows []*row) {
 		word := "linear or better"
 		if e > 1+tolerance {
 			word = "worse than linear"
+		}
+		if held(a) < noise*(float64(a.total.live()-a.idle.live())-held(a)) {
+			word = "but the fewer pages hold too little, beside the sessions, to tell"
 		}
 		fmt.Fprintf(w, "  from %d to %d pages, what the pages hold grows with exponent %.2f: %s\n", a.pages, b.pages, e, word)
 	}

@@ -22,9 +22,11 @@ type row struct {
 	perPage    memory        // with every list read
 	total      memory        // of the server then, all in all
 	after      memory        // when every measurement was made
+	called     int64         // what a tool that has been called holds beyond that, in bytes of heap
 	connect    float64       // pages that come, in one second
 	own        spread        // a page's change until the sessions of its tenant know
 	root       spread        // a root connection's change until all sessions know
+	first      time.Duration // median of a tool's first call
 	calm       callRate      // calls with all pages staying
 	churn      callRate      // calls with some of them coming and going
 	churning   int           // how many
@@ -88,6 +90,18 @@ func (st *stage) host() string { return strings.TrimPrefix(st.base, "http://") }
 func (st *stage) memory() (memory, error) {
 	st.sessions.client.CloseIdleConnections()
 	return readMemory(st.ctx, st.base, st.server.Pid)
+}
+
+// restTime is longer than jsbridge takes to notice that nothing goes on, and to give
+// memory back to the system.
+const restTime = 12 * time.Second
+
+// memoryAtRest is memory, and the RSS that of a server that has had a rest.
+func (st *stage) memoryAtRest(o options) (memory, error) {
+	if err := pause(st.ctx, o.rest); err != nil {
+		return memory{}, err
+	}
+	return st.memory()
 }
 
 // pagesOf are the pages in a session's tenant, without the last n of all.
@@ -165,7 +179,10 @@ func (r *row) measureSessions(st *stage, o options) (err error) {
 	if err := st.admit(o.sessions); err != nil {
 		return err
 	}
-	m, err := st.memory()
+	if err := st.list(); err != nil { // as clients do
+		return err
+	}
+	m, err := st.memoryAtRest(o)
 	r.perSession = m.minus(r.idle).per(o.sessions)
 	r.total = m
 	if err != nil || o.profiles == "" {
@@ -182,7 +199,7 @@ func (r *row) measurePages(st *stage, o options) (err error) {
 		return err
 	}
 	before := r.total
-	r.total, err = st.memory()
+	r.total, err = st.memoryAtRest(o)
 	r.perPage = r.total.minus(before).per(r.pages)
 	if err != nil || o.profiles == "" {
 		return err
@@ -268,6 +285,18 @@ func (s *spreads) sum() spread {
 func (r *row) measureCalls(st *stage, o options) (err error) {
 	r.churning = max(1, r.pages/100)
 	c := newCallers(st, o.callers, r.churning)
+	before, err := st.memory()
+	if err != nil {
+		return err
+	}
+	if r.first, err = c.warm(); err != nil {
+		return err
+	}
+	warm, err := st.memory()
+	if err != nil {
+		return err
+	}
+	r.called = (warm.heap - before.heap) / int64(c.tools())
 	if r.calm, err = c.measure(o.duration); err != nil {
 		return err
 	}

@@ -55,7 +55,9 @@ func runSoak(ctx context.Context, o options, w, progress io.Writer) error {
 	}
 	fmt.Fprintf(w, "jsbridge under %d calls/s for %s, %d sessions, %d pages, %d of which leave and come back each second\n%s, %s\n\n",
 		o.soakRate, o.soak, o.sessions, o.soakPages, churning, time.Now().Format(time.DateOnly), machine())
-	samples, calls, err := st.soak(o, churning, w)
+	c := newCallers(st, o.callers, churning)
+	c.tolerant = true
+	samples, calls, err := st.soak(c, o, w)
 	if err != nil {
 		return fmt.Errorf("%w\n%s", err, st.server.Log)
 	}
@@ -66,13 +68,19 @@ func runSoak(ctx context.Context, o options, w, progress io.Writer) error {
 	if err := st.list(); err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "\n%.0f calls/s, p50 %s, p99 %s, none failed; pages have left and come back %d times\n", calls.rate, ms(calls.p50), ms(calls.p99), a.Rounds)
-	return verdicts(w, samples)
+	fmt.Fprintf(w, "\n%.0f calls/s, p50 %s, p99 %s, %d failed; pages have left and come back %d times\n", calls.rate, ms(calls.p50), ms(calls.p99), c.failed, a.Rounds)
+	err = verdicts(w, samples)
+	if c.failed > 0 {
+		err = errors.Join(err, fmt.Errorf("%d calls failed, the first: %w", c.failed, c.failure))
+	}
+	return err
 }
 
 // soak calls and samples.
-func (st *stage) soak(o options, churning int, w io.Writer) (samples []sample, rate callRate, err error) {
-	c := newCallers(st, o.callers, churning)
+func (st *stage) soak(c *callers, o options, w io.Writer) (samples []sample, rate callRate, err error) {
+	if _, err := c.warm(); err != nil {
+		return nil, rate, err
+	}
 	c.pace = time.Second * time.Duration(o.callers) / time.Duration(o.soakRate)
 	var calling sync.WaitGroup
 	var failed error
