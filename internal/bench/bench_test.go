@@ -35,7 +35,7 @@ func TestRun(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
-	o := options{duration: 300 * time.Millisecond, rounds: 1, inFlight: []int{1, 16}, large: 20_000, largeInFlight: []int{1},
+	o := options{duration: 150 * time.Millisecond, rounds: 1, inFlight: []int{1, 16}, large: 20_000, largeInFlight: []int{1},
 		changes: 2, listed: 60, starts: 1, memory: memoryOptions{calls: 40, rounds: 1, settle: 300 * time.Millisecond},
 		root:  rootOptions{sessions: 20, rounds: 3},
 		board: boardOptions{pages: 3, tools: 2, rate: 100, rounds: 1, each: 500 * time.Millisecond},
