@@ -51,10 +51,10 @@ type outcome struct {
 }
 
 type pending struct {
-	done   chan outcome // buffered: whoever takes the entry out of Link.pending sends exactly once
-	said   chan said // has room for eventsKept events and all questions that may be open
-	asks   bool      // somebody answers them
-	clock  clock
+	done  chan outcome // buffered: whoever takes the entry out of Link.pending sends exactly once
+	said  chan said    // has room for eventsKept events and all questions that may be open
+	asks  bool         // somebody answers them
+	clock clock
 }
 
 // said is what a page says of a running call: an event or a question.
