@@ -19,8 +19,9 @@ type checker struct {
 	once     sync.Once
 	shape    *shape // nil if the schema cannot even be looked at
 	resolved *jsonschema.Resolved
-	plan     *plan  // of the root; set together with resolved
-	problem  string // why resolved is nil, a sentence about "it"
+	plan     *plan   // of the root; set together with resolved
+	simple   *simple // nil for a schema that is not
+	problem  string  // why resolved is nil, a sentence about "it"
 }
 
 // lazyChecker finds the checker of a schema once.
@@ -107,6 +108,7 @@ func (c *checker) resolve(schema json.RawMessage) (err error) {
 	if c.resolved, err = s.Resolve(nil); err != nil {
 		return fmt.Errorf("it cannot be compiled: %w", err)
 	}
+	c.simple = newSimple(&s)
 	return nil
 }
 
@@ -143,7 +145,12 @@ func decode(raw json.RawMessage) (v any, err error) {
 
 // validate checks a value, given as text and as tree. checked is false if that is impossible or would cost too much.
 func (c *checker) validate(raw json.RawMessage, tree *value) (checked bool, err error) {
-	if c.resolved == nil || !affordable(c.plan, tree) {
+	switch {
+	case c.resolved == nil:
+		return false, nil
+	case c.simple.surelyFits(tree):
+		return true, nil
+	case !affordable(c.plan, tree):
 		return false, nil
 	}
 	v, err := decode(raw)
