@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/segmentio/encoding/json"
@@ -106,7 +107,8 @@ func parsePlain(body []byte) (p plainCall, ok bool) {
 		return p, false
 	}
 	token, ok := plainToken(in.Meta)
-	return plainCall{msg.ID, in.Name, in.Arguments, token}, ok && in.Name != ""
+	name := strings.Clone(in.Name) // it is kept, with the call, for the dashboard: not so the body
+	return plainCall{msg.ID, name, in.Arguments, token}, ok && name != ""
 }
 
 // parseAs decodes like the SDK; what it gives is part of the text.

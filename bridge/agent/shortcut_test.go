@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+	"unsafe"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -413,5 +414,18 @@ func TestShortcutsCallKnowsThatItsPageLeft(t *testing.T) {
 	rest, err := io.ReadAll(res.Body)
 	if err != nil || !strings.Contains(string(rest), "may have run") || len(calls) != 0 {
 		t.Errorf("%s, %v; %d further calls", rest, err, len(calls))
+	}
+}
+
+// A call's name is kept for long, and must not keep the whole request.
+func TestPlainCallsNameIsItsOwn(t *testing.T) {
+	body := []byte(`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"p__a","arguments":{"a":"` + strings.Repeat("x", 1<<10) + `"}}}`)
+	p, ok := parsePlain(body)
+	if !ok || p.name != "p__a" {
+		t.Fatalf("%+v %t", p, ok)
+	}
+	at, begin := uintptr(unsafe.Pointer(unsafe.StringData(p.name))), uintptr(unsafe.Pointer(&body[0]))
+	if at >= begin && at < begin+uintptr(len(body)) {
+		t.Error("the name is part of the body")
 	}
 }

@@ -45,8 +45,18 @@ func decodeFrame(data []byte) (frame, error) {
 	if rest, err := json.Parse(data, &f.fields, json.ZeroCopy); err != nil || len(rest) > 0 {
 		return frame{}, errNotObject
 	}
+	if len(data) > smallFrame {
+		for name, raw := range f.fields {
+			if len(raw) < len(data)/2 { // what is kept of it must not keep all the rest
+				f.fields[name] = bytes.Clone(raw)
+			}
+		}
+	}
 	return f, f.text("type", &f.typ)
 }
+
+// smallFrame is the size up to which whatever is kept may keep its whole frame.
+const smallFrame = 1 << 10
 
 // maxFrameDepth is how deep a frame may nest, as encoding/json has it: its decoder
 // here has no limit.

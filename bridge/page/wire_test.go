@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unsafe"
 
 	"jsbridge/manifest"
 	"jsbridge/tenant"
@@ -181,5 +182,23 @@ func TestDeepValuesAreRefused(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "deeper") {
 			t.Errorf("%s: %v", typ, err)
 		}
+	}
+}
+
+// What is kept of a frame, such as a result in the log of calls, must not keep all of a
+// large one.
+func TestSmallFieldsOfLargeFramesAreTheirOwn(t *testing.T) {
+	data := []byte(`{"type":"call_result","id":"1","result":{"a":1},"more":"` + strings.Repeat("x", 10<<10) + `"}`)
+	f, err := decodeFrame(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, a, err := f.answer()
+	if err != nil || string(a.Result) != `{"a":1}` {
+		t.Fatalf("%s, %v", a.Result, err)
+	}
+	at, begin := uintptr(unsafe.Pointer(&a.Result[0])), uintptr(unsafe.Pointer(&data[0]))
+	if at >= begin && at < begin+uintptr(len(data)) {
+		t.Error("the result is part of the frame")
 	}
 }

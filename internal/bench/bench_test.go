@@ -88,7 +88,7 @@ func TestRun(t *testing.T) {
 	t.Log("\n" + text.String())
 	for _, want := range []string{"peer:    fake 7", "p50 at most 1.25 x the floor (1 in flight)", "calls/s, 16 in flight, at least 0.6 x the floor",
 		"calls/s, 16 in flight, at least 0.9 x the bare go-sdk server", "calls/s of 20 kB arguments, 1 in flight, at least 0.8 x the floor", "calls/s / peer",
-		"list of 60 tools at most 1.2 x", "start to first answer at most 60ms", "idle memory at most 25.0 MB", "memory back to idle after 40 calls of 20 kB",
+		"list of 60 tools at most 1.2 x", "start to first answer at most 60ms", "idle memory at most 25.0 MB", "idle memory at most 25.0 MB again after 40 calls of 20 kB",
 		"binary at most 20.0 MB (go build)", "Root connection: a page of 50 tools comes and leaves 3 times, seen by 20 sessions",
 		"a root connection's change told in under 50 ms", "Dashboards: 3 pages of 2 tools, 100 calls/s"} {
 		if !strings.Contains(text.String(), want) {

@@ -56,11 +56,9 @@ func (r *results) verdicts() []verdict {
 	if f := r.memory[jsbridge]; len(f) > 0 {
 		idle := median(each(f, func(f footprint) int64 { return f.idle }))
 		say(idle <= maxIdle, fmt.Sprintf("idle memory at most %s MB", mb(maxIdle)), mb(idle)+" MB")
-		figure := fmt.Sprintf("%d of %d times", len(back(f)), len(f))
-		if b := back(f); len(b) > 0 {
-			figure += fmt.Sprintf(", after %.1f s", median(each(b, func(f footprint) time.Duration { return f.took })).Seconds())
-		}
-		say(len(back(f)) == len(f), fmt.Sprintf("memory back to idle after %d calls of %s", r.options.memory.calls, kilobytes(r.large)), figure)
+		settled := slices.Max(each(f, func(f footprint) int64 { return f.settled }))
+		say(settled <= maxIdle, fmt.Sprintf("idle memory at most %s MB again after %d calls of %s, each time", mb(maxIdle), r.options.memory.calls, kilobytes(r.large)),
+			fmt.Sprintf("%s MB at most, %.2f x", mb(settled), float64(settled)/float64(idle)))
 	}
 	for _, s := range r.sizes {
 		say(s.bytes <= maxSize, fmt.Sprintf("binary at most %s MB (%s)", mb(maxSize), s.built), mb(s.bytes)+" MB")
