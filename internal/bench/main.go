@@ -57,7 +57,7 @@ func main() {
 	flag.IntVar(&o.memory.calls, "memory", 1000, "how many calls memory is measured with; 0 leaves it out")
 	flag.DurationVar(&o.memory.settle, "settle", 150*time.Second, "how long memory may take after the calls to be what it was") // Go collects garbage after two idle minutes
 	flag.IntVar(&o.root.sessions, "sessions", 1000, "how many sessions are told of a root connection")
-	flag.IntVar(&o.root.rounds, "root-rounds", 100, "how often the root connection comes and leaves; 0 leaves it out")
+	flag.IntVar(&o.root.rounds, "root-rounds", 300, "how often the root connection comes and leaves; 0 leaves it out")
 	flag.IntVar(&o.board.pages, "dashboard", 0, "how many pages there are while dashboards are measured, such as 200; 0 leaves them out")
 	flag.BoolVar(&o.onlyBoard, "only-dashboard", false, "measures nothing else")
 	output := flag.String("o", "", "file to write the report to, besides stdout")
