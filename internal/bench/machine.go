@@ -25,7 +25,8 @@ func describeMachine() string {
 	}
 	kernel := ""
 	if release, err := os.ReadFile("/proc/sys/kernel/osrelease"); err == nil {
-		kernel = " " + strings.TrimSpace(string(release))
+		version, _, _ := strings.Cut(strings.TrimSpace(string(release)), "-") // the rest names who built it
+		kernel = " " + version
 	}
 	return fmt.Sprintf("%s, GOMAXPROCS %d, %s, %s/%s%s",
 		cpu, runtime.GOMAXPROCS(0), runtime.Version(), runtime.GOOS, runtime.GOARCH, kernel)
