@@ -103,7 +103,7 @@ func (v *value) surelyIs(typ string) bool {
 	case 'n':
 		return typ == "null"
 	}
-	return typ == "number" || typ == "integer" && bytes.IndexAny(v.raw, ".eE") < 0
+	return typ == "number" || typ == "integer" && !bytes.ContainsAny(v.raw, ".eE")
 }
 
 // longNumber is how long a number may be, in bytes, that a float64 surely holds.
@@ -112,7 +112,7 @@ const longNumber = 30
 // holdsLongNumbers tells whether there may be numbers in it that no float64 holds, also where the schema says nothing.
 func (v *value) holdsLongNumbers() bool {
 	if v.kind == '0' {
-		return len(v.raw) > longNumber || bytes.IndexAny(v.raw, "eE") >= 0
+		return len(v.raw) > longNumber || bytes.ContainsAny(v.raw, "eE")
 	}
 	for _, m := range v.fields {
 		if m.val.holdsLongNumbers() {
