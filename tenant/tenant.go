@@ -204,6 +204,7 @@ func (t *Tenant) join(j Joining) (*Link, error) {
 
 	if before := t.reg.claim(p); before != nil {
 		before.refuse(Replaced, false)
+		before.tenant.disposeEmpty() // the tab has left it, whether or not it has got round to saying so
 	}
 	if p.isGone() { // by another goroutine, before the claim
 		t.reg.release(p)
